@@ -1,0 +1,107 @@
+"""One module per tool; each offers ``sniff`` and ``load``; this file is their list.
+
+To add a loader: write the module, add one line to ``LOADERS``, and put a raw file with
+its expected values under ``tests/golden/loaders/<tool>/``.
+"""
+
+import gzip
+import io
+import zlib
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Protocol
+
+from patchstudy.errors import CaptureError
+from patchstudy.loaders.pairs import difference
+from patchstudy.records import Capture, RawFile
+
+__all__ = ["LOADERS", "MAX_BYTES", "Loader", "difference", "load", "read"]
+
+#: Largest raw file, on disk and uncompressed, that is read whole.
+MAX_BYTES: Final = 256 * 2**20
+
+
+class Loader(Protocol):
+    """What every loader module offers."""
+
+    def sniff(self, raw: RawFile, /) -> bool:
+        """Say whether the bytes are this tool's output."""
+        ...
+
+    def load(self, raw: RawFile, /) -> Capture:
+        """Read one raw file.
+
+        Raises
+        ------
+        CaptureError
+            If the file cannot be read as this tool's output.
+        """
+        ...
+
+
+#: The tool's name -> its module. Every one whose ``sniff`` says yes is a candidate.
+LOADERS: Final[dict[str, Loader]] = {}
+
+
+def read(path: Path) -> RawFile:
+    """Read the bytes of a raw file, uncompressed where it is gzipped.
+
+    Raises
+    ------
+    CaptureError
+        If the file cannot be read, is larger than ``MAX_BYTES``, or is cut gzip.
+    """
+    try:
+        if not path.is_file():
+            raise CaptureError(path, "not a file; give the raw file of one tool")
+        if path.stat().st_size > MAX_BYTES:
+            raise CaptureError(path, _too_large("file"))
+        data = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise CaptureError(path, f"cannot be read ({reason})") from error
+    digest = sha256(data).hexdigest()
+    if data.startswith(b"\x1f\x8b"):
+        data = _gunzip(path, data)
+    return RawFile(path=path, data=data, digest=digest)
+
+
+def load(path: Path) -> Capture:
+    """Read a raw file with the one loader that recognises its content.
+
+    Raises
+    ------
+    CaptureError
+        If the file is empty, if no loader or more than one recognises it, or if its
+        loader finds it broken.
+    """
+    raw = read(path)
+    if not raw.data.strip(b"\0 \t\r\n"):
+        raise CaptureError(path, "empty file; did the tool fail or get killed?")
+    names = [name for name, loader in LOADERS.items() if loader.sniff(raw)]
+    if not names:
+        raise CaptureError(
+            path,
+            "no loader recognises it; known tools: " + ", ".join(sorted(LOADERS)),
+        )
+    if len(names) > 1:
+        raise CaptureError(
+            path, f"recognised as {' and as '.join(names)}; please report this file"
+        )
+    return LOADERS[names[0]].load(raw)
+
+
+def _gunzip(path: Path, data: bytes) -> bytes:
+    """Uncompress all members, reading no more than ``MAX_BYTES``."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            text = file.read(MAX_BYTES + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise CaptureError(path, f"broken gzip ({error}); was it cut short?") from error
+    if len(text) > MAX_BYTES:
+        raise CaptureError(path, _too_large("uncompressed content"))
+    return text
+
+
+def _too_large(what: str) -> str:
+    return f"{what} larger than {MAX_BYTES // 2**20} MiB; cut it or split it"

@@ -1,0 +1,200 @@
+"""What a loader gets and hands over: a raw file in, a capture with its numbers out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+
+class Severity(StrEnum):
+    """How much a caveat takes from the trust in a result."""
+
+    NOTE = "note"  # worth knowing
+    DOUBT = "doubt"  # may change the conclusion
+    CAP = "cap"  # the conclusion cannot be drawn from these data
+    UNUSABLE = "unusable"  # the file or the study cannot be used
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caveat:
+    """A reason to trust a result less, with what to do about it.
+
+    Attributes
+    ----------
+    code
+        Short stable name, for programs: ``"clock-unknown"``.
+    severity
+        How much it weighs.
+    text
+        One sentence for people.
+    todo
+        What would remove the doubt; empty where nothing would.
+    """
+
+    code: str
+    severity: Severity
+    text: str
+    todo: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawFile:
+    """The bytes of one raw file; loaders see this and never touch the disk.
+
+    Attributes
+    ----------
+    path
+        As the user named it.
+    data
+        The bytes, already uncompressed where the file was gzipped.
+    digest
+        sha256 of the bytes on disk, in hexadecimal.
+    """
+
+    path: Path
+    data: bytes
+    digest: str
+
+    @cached_property
+    def text(self) -> str:
+        """The text, by byte-order mark or as UTF-8; undecodable bytes are replaced."""
+        if self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return self.data.decode("utf-16", errors="replace")
+        return self.data.decode("utf-8-sig", errors="replace")
+
+    @cached_property
+    def head(self) -> str:
+        """The first 4096 bytes as text, enough to recognise a tool."""
+        if self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return self.data[:8192].decode("utf-16", errors="replace")
+        return self.data[:4096].decode("utf-8-sig", errors="replace")
+
+    @classmethod
+    def of(cls, path: Path, data: bytes) -> "RawFile":
+        """Make one from bytes in memory, as tests do."""
+        return cls(path=path, data=data, digest=sha256(data).hexdigest())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One number read from a raw file, in the base unit of its metric.
+
+    Attributes
+    ----------
+    metric
+        Name as in ``patchstudy.metrics``.
+    value
+        Finite number in the metric's base unit.
+    start_s, end_s
+        Interval within the run, in seconds from its start; both None for a value of
+        the whole run.
+    labels
+        What tells this number from others of the same metric in the file: ``stream``,
+        ``cpu``, ``interface``, ``direction``, ``test``. The number for the whole file
+        has the fewest labels.
+    exposure
+        Packets (or transactions) over which a count or a proportion was taken; None
+        where the file does not tell.
+    resolution
+        Last digit the tool prints, in the base unit; None where not known.
+    """
+
+    metric: str
+    value: float
+    start_s: float | None = None
+    end_s: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    exposure: float | None = None
+    resolution: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """One call stack of a profile, from the outermost frame to the leaf."""
+
+    frames: tuple[str, ...]
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Weighted call stacks of one event.
+
+    Attributes
+    ----------
+    event
+        What was sampled, ``"cpu-clock"``; None where the file does not tell.
+    unit
+        Unit of the weights: ``"sample"``, ``"ns"``; None where the file does not tell.
+    stacks
+        In the order of the file.
+    """
+
+    event: str | None
+    unit: str | None
+    stacks: tuple[Stack, ...]
+
+    @property
+    def total(self) -> float:
+        """Sum of all weights."""
+        return sum(stack.weight for stack in self.stacks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Why a file that was read holds no complete run."""
+
+    text: str
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """Everything one raw file says.
+
+    Attributes
+    ----------
+    path, sha256
+        The raw file.
+    tool, tool_version
+        Who wrote it; the version is None where the file does not tell.
+    command
+        The command line, where the file tells it.
+    started_at
+        UTC time in ISO 8601 with ``Z``, where the file tells it beyond doubt.
+    workload
+        ``protocol``, ``direction``, ``streams``, ``duration_s`` and what else the file
+        says about what was run.
+    measurements
+        All numbers. Of a cumulative file they are counter readings.
+    cumulative
+        True for a snapshot of counters: only the difference of two says something
+        about a run (``loaders.difference``).
+    counter_bits
+        Width at which the counters of a cumulative file wrap.
+    profile
+        Call stacks, of a profiler's output.
+    facts
+        What the file says about the machine and the set-up; plain JSON values.
+    caveats
+        What is absent or doubtful, and why.
+    error
+        Set for an aborted run: then the measurements are intervals only.
+    """
+
+    path: Path
+    sha256: str
+    tool: str
+    tool_version: str | None = None
+    command: str | None = None
+    started_at: str | None = None
+    workload: Mapping[str, str | int | float | None] = field(default_factory=dict)
+    measurements: tuple[Measurement, ...] = ()
+    cumulative: bool = False
+    counter_bits: int = 64
+    profile: Profile | None = None
+    facts: Mapping[str, object] = field(default_factory=dict)
+    caveats: tuple[Caveat, ...] = ()
+    error: Fault | None = None

@@ -1,0 +1,1 @@
+"""Estimates and tests on plain arrays; this floor knows nothing of networks."""

@@ -1,0 +1,131 @@
+"""Bring every value to a base unit on the way in; scale it for people on the way out.
+
+Base units: ``bit/s``, ``byte``, ``s``, ``packet/s``, ``1/s``, ``s/byte``,
+``s/packet`` and ``1`` (a count or a share).
+"""
+
+from typing import Final
+
+_FACTOR: Final[dict[str, tuple[float, str]]] = {
+    "bit/s": (1.0, "bit/s"),
+    "kbit/s": (1e3, "bit/s"),
+    "Mbit/s": (1e6, "bit/s"),
+    "Gbit/s": (1e9, "bit/s"),
+    "Mbits/s": (1e6, "bit/s"),  # flent
+    "10^6bits/s": (1e6, "bit/s"),  # netperf
+    "10^6bits/sec": (1e6, "bit/s"),  # netperf
+    "10^3bits/s": (1e3, "bit/s"),  # netperf -f k
+    "10^9bits/s": (1e9, "bit/s"),  # netperf -f g
+    "byte": (1.0, "byte"),
+    "kB": (1e3, "byte"),
+    "KiB": (2.0**10, "byte"),
+    "MB": (1e6, "byte"),
+    "MiB": (2.0**20, "byte"),
+    "GiB": (2.0**30, "byte"),
+    "s": (1.0, "s"),
+    "ms": (1e-3, "s"),
+    "us": (1e-6, "s"),
+    "µs": (1e-6, "s"),
+    "ns": (1e-9, "s"),
+    "packet/s": (1.0, "packet/s"),
+    "kpacket/s": (1e3, "packet/s"),
+    "Mpacket/s": (1e6, "packet/s"),
+    "1/s": (1.0, "1/s"),
+    "s/byte": (1.0, "s/byte"),
+    "ns/byte": (1e-9, "s/byte"),
+    "s/packet": (1.0, "s/packet"),
+    "us/packet": (1e-6, "s/packet"),
+    "ns/packet": (1e-9, "s/packet"),
+    "%": (1e-2, "1"),
+    "pp": (1e-2, "1"),
+    "1": (1.0, "1"),
+}
+
+_LARGE: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_SMALL: Final = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
+
+
+def to_base(value: float, unit: str) -> tuple[float, str]:
+    """Convert a value to its base unit.
+
+    Parameters
+    ----------
+    value
+        Number as the tool printed it.
+    unit
+        Unit as the tool printed it, for example ``"Mbit/s"``.
+
+    Returns
+    -------
+    tuple of (float, str)
+        The value in the base unit, and that unit.
+
+    Raises
+    ------
+    ValueError
+        If ``unit`` is not known; the message lists the known ones.
+
+    Examples
+    --------
+    >>> to_base(12.54, "10^6bits/sec")
+    (12540000.0, 'bit/s')
+    """
+    if unit not in _FACTOR:
+        known = ", ".join(sorted(_FACTOR))
+        raise ValueError(f"unknown unit {unit!r}; known units: {known}")
+    factor, base = _FACTOR[unit]
+    return value * factor, base
+
+
+def prefix(magnitude: float, unit: str) -> tuple[float, str]:
+    """Return the scale and the unit in which people read a value of this size.
+
+    Divide the base-unit value by the scale. A share is read in percent, a rate in
+    ``kbit/s`` and so on, a time down to nanoseconds; the letter ``u`` stands for micro
+    because mail is written in ASCII.
+
+    Examples
+    --------
+    >>> prefix(12_540_000.0, "bit/s")
+    (1000000.0, 'Mbit/s')
+    >>> prefix(4.3e-7, "s")
+    (1e-09, 'ns')
+    """
+    size = abs(magnitude)
+    if unit in {"1", ""} or size == 0:
+        return 1.0, unit
+    for scale, letter in _SMALL if unit.startswith("s") else _LARGE:
+        if size >= scale:
+            return scale, f"{letter}{unit}"
+    return (1e-9, f"n{unit}") if unit.startswith("s") else (1.0, unit)
+
+
+def for_people(value: float, unit: str, *, digits: int = 4) -> str:
+    """Write a base-unit value with its significant digits and a prefix.
+
+    Examples
+    --------
+    >>> for_people(12_540_000.0, "bit/s")
+    '12.54 Mbit/s'
+    """
+    scale, shown = prefix(value, unit)
+    number = significant(value / scale, digits=digits)
+    return number if shown in {"1", ""} else f"{number} {shown}"
+
+
+def significant(value: float, *, digits: int = 4) -> str:
+    """Write a number with so many significant digits and no exponent where readable.
+
+    Examples
+    --------
+    >>> significant(118.4221)
+    '118.4'
+    >>> significant(0.0)
+    '0'
+    """
+    if value == 0:
+        return "0"
+    text = f"{value:#.{digits}g}"
+    if "e" in text:
+        return f"{value:.{digits - 1}e}" if abs(value) < 1 else f"{value:.0f}"
+    return text.rstrip(".")
