@@ -28,8 +28,12 @@ class CaptureError(PatchstudyError):
         super().__init__(f"{place}: {printable(problem)}")
 
 
+class UnknownToolError(CaptureError):
+    """No loader recognises a raw file; it is listed, not used."""
+
+
 class StudyError(PatchstudyError):
-    """A study folder or its ``study.toml`` cannot be used."""
+    """A study folder or its ``study.toml`` cannot be used; one line a mistake."""
 
 
 class GrainError(PatchstudyError):

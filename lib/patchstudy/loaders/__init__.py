@@ -12,10 +12,29 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from patchstudy.errors import CaptureError
+from patchstudy.loaders import (
+    counters,
+    ethtool_s,
+    flent,
+    folded,
+    ip_link,
+    iperf3,
+    kprobe_profile,
+    measurements,
+    mpstat,
+    netperf,
+    nstat,
+    proc_net_dev,
+    run_json,
+    softnet_stat,
+    tc_qdisc,
+    uptime,
+)
 from patchstudy.loaders.pairs import difference
+from patchstudy.metrics import metric
 from patchstudy.records import Capture, RawFile
 
-__all__ = ["LOADERS", "MAX_BYTES", "Loader", "difference", "load", "read"]
+__all__ = ["LOADERS", "MAX_BYTES", "Loader", "as_json", "difference", "load", "read"]
 
 #: Largest raw file, on disk and uncompressed, that is read whole.
 MAX_BYTES: Final = 256 * 2**20
@@ -40,7 +59,24 @@ class Loader(Protocol):
 
 
 #: The tool's name -> its module. Every one whose ``sniff`` says yes is a candidate.
-LOADERS: Final[dict[str, Loader]] = {}
+LOADERS: Final[dict[str, Loader]] = {
+    "counters": counters,
+    "ethtool_s": ethtool_s,
+    "flent": flent,
+    "folded": folded,
+    "ip_link": ip_link,
+    "iperf3": iperf3,
+    "kprobe_profile": kprobe_profile,
+    "measurements": measurements,
+    "mpstat": mpstat,
+    "netperf": netperf,
+    "nstat": nstat,
+    "proc_net_dev": proc_net_dev,
+    "run.json": run_json,
+    "softnet_stat": softnet_stat,
+    "tc_qdisc": tc_qdisc,
+    "uptime": uptime,
+}
 
 
 def read(path: Path) -> RawFile:
@@ -89,6 +125,36 @@ def load(path: Path) -> Capture:
             path, f"recognised as {' and as '.join(names)}; please report this file"
         )
     return LOADERS[names[0]].load(raw)
+
+
+def as_json(capture: Capture) -> dict[str, object]:
+    """Return a capture as the object that ``patchstudy load --format json`` prints.
+
+    Call stacks are not contained; readings of counters are values of the whole file.
+    """
+    error = capture.error
+    return {
+        "path": str(capture.path),
+        "sha256": capture.sha256,
+        "tool": capture.tool,
+        "tool_version": capture.tool_version,
+        "workload": dict(capture.workload),
+        "started_at": capture.started_at,
+        "measurements": [
+            {
+                "metric": one.metric,
+                "value": one.value,
+                "unit": metric(one.metric).unit,
+                "labels": dict(one.labels),
+                "start_s": one.start_s,
+                "end_s": one.end_s,
+            }
+            for one in capture.measurements
+        ],
+        "facts": dict(capture.facts),
+        "caveats": [{"code": one.code, "text": one.text} for one in capture.caveats],
+        "error": error and {"text": error.text, "where": error.where},
+    }
 
 
 def _gunzip(path: Path, data: bytes) -> bytes:

@@ -1,1 +1,80 @@
 """Estimates and tests on plain arrays; this floor knows nothing of networks."""
+
+from patchstudy.stats.estimates import (
+    Effect,
+    Estimate,
+    fieller,
+    paired,
+    resolution_floor,
+    welch,
+)
+from patchstudy.stats.multiplicity import benjamini_hochberg, holm
+from patchstudy.stats.nested import (
+    VarianceComponents,
+    optimal_repetitions,
+    variance_components,
+)
+from patchstudy.stats.order import Trend, effective_size, lag1, trend
+from patchstudy.stats.power import detectable_change, needed_n
+from patchstudy.stats.proportions import (
+    dispersion,
+    fisher_p,
+    none_in,
+    poisson_fits,
+    wilson,
+)
+from patchstudy.stats.ranks import (
+    PermutationTest,
+    Superiority,
+    hodges_lehmann,
+    mean_difference_permutation_p,
+    permutation_p,
+    sign_flip_p,
+    superiority,
+    walsh,
+)
+from patchstudy.stats.shape import (
+    Gap,
+    gap,
+    gesd_outliers,
+    modified_z_outliers,
+    spread_ratio_p,
+)
+
+__all__ = [
+    "Effect",
+    "Estimate",
+    "Gap",
+    "PermutationTest",
+    "Superiority",
+    "Trend",
+    "VarianceComponents",
+    "benjamini_hochberg",
+    "detectable_change",
+    "dispersion",
+    "effective_size",
+    "fieller",
+    "fisher_p",
+    "gap",
+    "gesd_outliers",
+    "hodges_lehmann",
+    "holm",
+    "lag1",
+    "mean_difference_permutation_p",
+    "modified_z_outliers",
+    "needed_n",
+    "none_in",
+    "optimal_repetitions",
+    "paired",
+    "permutation_p",
+    "poisson_fits",
+    "resolution_floor",
+    "sign_flip_p",
+    "spread_ratio_p",
+    "superiority",
+    "trend",
+    "variance_components",
+    "walsh",
+    "welch",
+    "wilson",
+]

@@ -1,0 +1,715 @@
+"""Doubts about the data, found before anything is compared.
+
+A check is a function from the material of a study to the doubts it found. To add one,
+write the function and put it in ``CHECKS``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from patchstudy import stats
+from patchstudy.metrics import METRICS, Kind
+from patchstudy.records import Caveat, Severity
+from patchstudy.study import Role, Run, Study
+from patchstudy.tables import Question, per_interval, per_run, per_unit, questions
+from patchstudy.units import for_people, to_base
+
+#: A run this close to the ceiling is taken as limited by it (STATISTICS 3.8, ours).
+NEAR_CEILING: Final = 0.985
+#: A rate this far above the ceiling is an error of unit, MTU or clock (ours).
+ABOVE_CEILING: Final = 1.002
+#: Busiest CPU from which a run is taken as limited by the CPU (netdev practice, ours).
+CPU_SATURATED: Final = 0.97
+#: Units per variant from which the boot-to-boot spread is believed (STATISTICS 3.7).
+ENOUGH_UNITS: Final = 5
+#: p below which a trend over time is mentioned; several are looked at.
+TREND_P: Final = 0.01
+
+_DECIDING: Final = frozenset({Role.PRIMARY, Role.GUARD, Role.CONTROL})
+#: Facts that name a run, a moment or the treatment's own parts.
+_NAMING: Final = frozenset(
+    {
+        "block", "boot_id", "commands", "ended_at", "loadavg_after", "loadavg_before",
+        "position", "purpose", "run", "started_at", "topology_id", "workload",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """A caveat and what it concerns; an empty field means all."""
+
+    caveat: Caveat
+    device: str = ""
+    workload: str = ""
+    question: str = ""
+
+    def concerns(self, question: Question) -> bool:
+        """Say whether the doubt touches this question."""
+        return (
+            self.device in {"", question.device}
+            and self.workload in {"", question.workload}
+            and self.question in {"", question.key}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """All that a check may look at: the study and its tables."""
+
+    study: Study
+    runs: pd.DataFrame
+    intervals: pd.DataFrame
+    asked: tuple[Question, ...]
+    units: pd.DataFrame
+
+    @property
+    def deciding(self) -> Iterator[tuple[Question, pd.DataFrame]]:
+        """Questions that the decision rests on, each with its units."""
+        for question in self.asked:
+            if question.role in _DECIDING and not question.problem:
+                yield question, self.units[self.units["question"] == question.key]
+
+
+Check = Callable[[Material], Iterator[Doubt]]
+
+
+def material(study: Study) -> Material:
+    """Make the tables of a study."""
+    runs = per_run(study)
+    asked = questions(runs, study.design)
+    return Material(
+        study=study,
+        runs=runs,
+        intervals=per_interval(study),
+        asked=asked,
+        units=per_unit(runs, asked),
+    )
+
+
+def check(found: Material) -> tuple[Doubt, ...]:
+    """Apply every check; the gravest doubts first."""
+    doubts = [doubt for function in CHECKS for doubt in function(found)]
+    ranks = [Severity.UNUSABLE, Severity.CAP, Severity.DOUBT, Severity.NOTE]
+    return tuple(sorted(doubts, key=lambda one: ranks.index(one.caveat.severity)))
+
+
+def order_of(variants: Sequence[str], blocks: Sequence[str], baseline: str) -> str:
+    """Classify in which order the variants took turns.
+
+    Parameters
+    ----------
+    variants, blocks
+        One entry per run, in time.
+
+    Returns
+    -------
+    str
+        ``"sequential"`` where one variant is finished before the other begins,
+        ``"ABAB"`` where every block begins with the same variant and alternates,
+        ``"ABBA"`` where each block is balanced in time, else ``"mixed"``.
+    """
+    switches = sum(a != b for a, b in pairwise(variants))
+    if switches <= 1:
+        return "sequential"
+    patterns = set()
+    for block in dict.fromkeys(blocks):
+        letters = [
+            "A" if variant == baseline else "B"
+            for variant, where in zip(variants, blocks, strict=True)
+            if where == block
+        ]
+        patterns.add("".join(letters))
+    if all(pattern == pattern[::-1] and len(pattern) > 1 for pattern in patterns):
+        return "ABBA"
+    alternating = all("AA" not in one and "BB" not in one for one in patterns)
+    if alternating and len({pattern[0] for pattern in patterns}) == 1:
+        return "ABAB"
+    return "mixed"
+
+
+def ceiling(study: Study, question: Question) -> tuple[float, str] | None:
+    """Return what a rate cannot exceed here, and why; None where nothing limits it.
+
+    The lowest of the declared ceiling, the payload share of the link (TCP: MSS of MSS
+    plus 52 bytes of headers with time stamps plus 38 of Ethernet framing; UDP: datagram
+    of datagram plus 28 plus 38) and the offered load.
+    """
+    limits = []
+    if question.planned.ceiling is not None:
+        limits.append((question.planned.ceiling, "the declared ceiling"))
+    if question.planned.metric.name == "throughput":
+        limits.extend(_link_limit(study, question))
+        limits.extend(_offered(study, question))
+    return min(limits, default=None)
+
+
+# ---- replication and order ----------------------------------------------------------
+
+
+def replication(found: Material) -> Iterator[Doubt]:
+    """Too few units, boots or builds to speak about what was not repeated."""
+    for question, units in found.deciding:
+        counts = [
+            int((units["variant"] == name).sum())
+            for name in found.study.design.variants
+        ]
+        if 0 < min(counts) < 3:
+            yield _doubt(
+                question, "few-units", Severity.DOUBT,
+                f"only {min(counts)} {question.unit}(s) in a variant",
+                f"measure at least {ENOUGH_UNITS} of each",
+            )  # fmt: skip
+    yield from _one_boot(found)
+    yield from _one_build(found)
+
+
+def _one_boot(found: Material) -> Iterator[Doubt]:
+    for (device, workload), rows in _cells(found.runs):
+        counts = rows[rows["boot"] != ""].groupby("variant")["boot"].nunique()
+        if len(counts) and (counts == 1).all():
+            yield Doubt(
+                caveat=Caveat(
+                    code="one-boot",
+                    severity=Severity.DOUBT,
+                    text="one boot of each variant; what differs from boot to boot is "
+                    "unknown",
+                    todo=f"repeat over at least {ENOUGH_UNITS} boots",
+                ),
+                device=device,
+                workload=workload,
+            )
+
+
+def _one_build(found: Material) -> Iterator[Doubt]:
+    """Builds that differ between the variants, with one of each."""
+    for (device, workload), rows in _cells(found.runs):
+        known = rows[rows["build"] != ""]
+        builds = known.groupby("variant")["build"].agg(set)
+        single = len(builds) > 0 and all(len(one) == 1 for one in builds)
+        if single and len(set.union(*builds)) > 1:
+            yield Doubt(
+                caveat=Caveat(
+                    code="one-build",
+                    severity=Severity.NOTE,
+                    text="one build of each variant; effects of code layout are not "
+                    "excluded",
+                    todo="add a placebo build or several builds of each variant",
+                ),
+                device=device,
+                workload=workload,
+            )
+
+
+def order(found: Material) -> Iterator[Doubt]:
+    """Variants that did not take turns are confounded with time."""
+    for (device, workload), rows in _cells(found.runs):
+        runs = rows.drop_duplicates("name").sort_values("order")
+        if runs["variant"].nunique() < 2 or len(runs) < 3:
+            continue
+        kind = _order(runs, found.study.design.baseline)
+        if kind in _ORDER_CAVEATS:
+            yield Doubt(caveat=_ORDER_CAVEATS[kind], device=device, workload=workload)
+
+
+def _order(runs: pd.DataFrame, baseline: str) -> str:
+    if (runs["started_at"] == "").any():
+        return "unknown"
+    return order_of(list(runs["variant"]), list(runs["block"]), baseline)
+
+
+_ORDER_CAVEATS: Final = {
+    "unknown": Caveat(
+        code="order-unknown",
+        severity=Severity.DOUBT,
+        text="the order of the runs in time is not known",
+        todo="record started_at in <workload>.run.json",
+    ),
+    "sequential": Caveat(
+        code="sequential",
+        severity=Severity.CAP,
+        text=(
+            "all runs of one variant came before all of the other: a change of the "
+            "machine over time looks the same as an effect of the patch"
+        ),
+        todo="let the variants take turns (ABBA) within short blocks",
+    ),
+    "ABAB": Caveat(
+        code="fixed-order",
+        severity=Severity.NOTE,
+        text="every block begins with the same variant",
+        todo="turn the order round in every other block (ABBA)",
+    ),
+}
+
+
+def drift(found: Material) -> Iterator[Doubt]:
+    """A trend over the session within one variant (Kendall's tau, 6 units or more)."""
+    for question, units in found.deciding:
+        for variant, rows in units.groupby("variant"):
+            values = rows.sort_values("order")["value"].to_numpy(dtype=float)
+            if len(values) < 6 or np.ptp(values) == 0:
+                continue
+            trend = stats.trend(values)
+            if trend.p_value < TREND_P:
+                yield _doubt(
+                    question, "drift", Severity.NOTE,
+                    f"{variant} {'rises' if trend.tau > 0 else 'falls'} over the "
+                    f"session (Kendall tau {trend.tau:+.2f}, p {trend.p_value:.3f})",
+                    "compare within blocks; look for heat, load or a filling cache",
+                )  # fmt: skip
+
+
+# ---- what is there ------------------------------------------------------------------
+
+
+def missing_files(found: Material) -> Iterator[Doubt]:
+    """A file that most runs of a workload have and some have not."""
+    cells: dict[tuple[str, str], list[Run]] = {}
+    for run in found.study.runs:
+        if run.measuring:
+            cells.setdefault((run.device, run.workload), []).append(run)
+    for (device, workload), runs in cells.items():
+        kinds = [
+            {f"{one.capture.tool} {one.place}".strip() for one in run.sources}
+            for run in runs
+        ]
+        for kind in sorted(set().union(*kinds)):
+            lacking = [
+                run.name
+                for run, has in zip(runs, kinds, strict=True)
+                if kind not in has
+            ]
+            if 0 < len(lacking) <= len(runs) / 2:
+                yield Doubt(
+                    caveat=Caveat(
+                        code="missing-file",
+                        severity=Severity.DOUBT,
+                        text=f"no usable {kind} file in {_some(lacking)}",
+                        todo="copy the missing files or measure these runs again",
+                    ),
+                    device=device,
+                    workload=workload,
+                )
+
+
+def leftovers(found: Material) -> Iterator[Doubt]:
+    """Files that cannot be read, and files that nothing uses."""
+    for one in found.study.leftovers:
+        if one.broken:
+            yield Doubt(
+                caveat=Caveat(
+                    code="broken-file",
+                    severity=Severity.DOUBT,
+                    text=f"{one.path}: {one.reason}",
+                    todo="copy the file again or measure the run again",
+                )
+            )
+    reasons: dict[str, list[str]] = {}
+    for one in found.study.leftovers:
+        if not one.broken:
+            reasons.setdefault(one.reason, []).append(one.path)
+    for reason, paths in reasons.items():
+        text = f"{len(paths)} file(s) not used: {reason} ({_some(paths)})"
+        yield Doubt(caveat=Caveat(code="not-used", severity=Severity.NOTE, text=text))
+
+
+def failed_runs(found: Material) -> Iterator[Doubt]:
+    """Runs whose tool failed: an outcome, never dropped in silence."""
+    for run in found.study.runs:
+        for source in run.sources:
+            if source.capture.error is not None:
+                yield Doubt(
+                    caveat=Caveat(
+                        code="failed-run",
+                        severity=Severity.DOUBT,
+                        text=f"{run.name}: {source.capture.error.text}",
+                        todo="find out why; a run that fails is a result too",
+                    ),
+                    device=run.device,
+                    workload=run.workload,
+                )
+
+
+def capture_caveats(found: Material) -> Iterator[Doubt]:
+    """What the loaders said, once for all files of which they said the same."""
+    said: dict[tuple[str, str, str], list[str]] = {}
+    caveats: dict[tuple[str, str, str], Caveat] = {}
+    for run in found.study.runs:
+        for source in run.sources:
+            for caveat in source.capture.caveats:
+                if caveat.code == "clock-unknown" and run.started_at:
+                    continue
+                key = (run.device, run.workload, f"{source.capture.tool}{caveat.code}")
+                said.setdefault(key, []).append(run.name)
+                caveats.setdefault(key, caveat)
+    for (device, workload, _), names in said.items():
+        caveat = caveats[device, workload, _]
+        yield Doubt(
+            caveat=Caveat(
+                code=caveat.code,
+                severity=caveat.severity,
+                text=f"{caveat.text} ({_some(names)})",
+                todo=caveat.todo,
+            ),
+            device=device,
+            workload=workload,
+        )
+
+
+def profile_runs(found: Material) -> Iterator[Doubt]:
+    """Runs with another purpose than measuring, kept apart."""
+    apart: dict[tuple[str, str], list[str]] = {}
+    for run in found.study.runs:
+        if not run.measuring:
+            apart.setdefault((run.device, run.workload), []).append(run.name)
+    for (device, workload), names in apart.items():
+        text = (
+            f"{len(names)} profile run(s) kept apart from the measured ones: "
+            "a probe slows what it watches"
+        )
+        yield Doubt(
+            caveat=Caveat(code="profile-apart", severity=Severity.NOTE, text=text),
+            device=device,
+            workload=workload,
+        )
+
+
+def unanswered(found: Material) -> Iterator[Doubt]:
+    """Declared metrics for which no number could be chosen."""
+    for question in found.asked:
+        if question.problem and question.role is not Role.DIAGNOSTIC:
+            yield _doubt(
+                question, "no-number", Severity.DOUBT,
+                f"{question.planned.metric.name} has no value here: {question.problem}",
+                "measure it, or name the workload and the labels in study.toml",
+            )  # fmt: skip
+
+
+def unasked(found: Material) -> Iterator[Doubt]:
+    """Metrics that were measured in several places, and that nobody asked for."""
+    for (device, workload), rows in _cells(found.runs):
+        here = [one for one in found.asked if one.device == device]
+        names = {one.planned.metric.name for one in here if one.workload == workload}
+        left = sorted(set(rows["metric"]) & METRICS.keys() - names)
+        if left:
+            yield Doubt(
+                caveat=Caveat(
+                    code="not-asked",
+                    severity=Severity.NOTE,
+                    text=f"measured in several places and not compared: "
+                    f"{', '.join(left)}",
+                    todo="declare one with where = {interface = ..., direction = ...}",
+                ),
+                device=device,
+                workload=workload,
+            )
+
+
+# ---- is the treatment the only difference -------------------------------------------
+
+
+def differences(found: Material) -> Iterator[Doubt]:
+    """Facts that differ between the variants beside the declared treatment."""
+    expected = set(found.study.design.treatment)
+    for (device, workload), runs in _run_cells(found.study):
+        facts = _facts_of(runs)
+        differing = _differing(facts, found.study.design.variants)
+        for name in sorted(expected - differing.keys()):
+            caveat = _same(name) if name in facts else _unrecorded(name)
+            yield Doubt(caveat=caveat, device=device, workload=workload)
+        for name, text in differing.items():
+            if name not in expected:
+                yield Doubt(
+                    caveat=Caveat(
+                        code="another-difference",
+                        severity=Severity.DOUBT,
+                        text=f"{name} differs between the variants: {text}",
+                        todo="make it the same, or declare it as treatment",
+                    ),
+                    device=device,
+                    workload=workload,
+                )
+
+
+def _same(name: str) -> Caveat:
+    return Caveat(
+        code="treatment-same",
+        severity=Severity.CAP,
+        text=f"{name} is the same in all variants: was the patched module loaded?",
+        todo="compare the build ids of what was loaded",
+    )
+
+
+def _unrecorded(name: str) -> Caveat:
+    return Caveat(
+        code="treatment-unrecorded",
+        severity=Severity.NOTE,
+        text=f"{name}, by which the variants differ, was not recorded here",
+        todo="write it into <workload>.run.json",
+    )
+
+
+def fact_files(found: Material) -> Iterator[Doubt]:
+    """Fact files of the variants (offloads, driver) that differ in a line."""
+    variants = found.study.design.variants
+    texts: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for fact in found.study.facts:
+        if fact.variant in variants:
+            name = fact.name.removeprefix(f"{fact.variant}.")
+            lines = texts.setdefault((fact.device, name), {})
+            lines.setdefault(fact.variant, set()).update(fact.text.splitlines())
+    for (device, name), lines in texts.items():
+        odd = set.union(*lines.values()) - set.intersection(*lines.values())
+        if len(lines) > 1 and odd:
+            yield Doubt(
+                caveat=Caveat(
+                    code="another-difference",
+                    severity=Severity.DOUBT,
+                    text=f"facts {name} differ between variants: {_some(sorted(odd))}",
+                    todo="make it the same, or declare it as treatment",
+                ),
+                device=device,
+            )
+
+
+def _facts_of(runs: Iterable[Run]) -> dict[str, dict[str, list[str]]]:
+    """Fact -> variant -> values of its runs, tool versions and build included."""
+    facts: dict[str, dict[str, list[str]]] = {}
+    for run in runs:
+        told: dict[str, object] = dict(run.facts)
+        told |= {
+            f"{one.capture.tool} version": one.capture.tool_version
+            for one in run.sources
+            if one.capture.tool_version
+        }
+        for name, value in told.items():
+            if name not in _NAMING:
+                by_variant = facts.setdefault(name, {})
+                by_variant.setdefault(run.variant, []).append(str(value))
+    return facts
+
+
+def _differing(
+    facts: dict[str, dict[str, list[str]]], variants: Sequence[str]
+) -> dict[str, str]:
+    """Facts whose sets of values differ; values that are new in each run name it."""
+    differing = {}
+    for name, by_variant in sorted(facts.items()):
+        values = [value for these in by_variant.values() for value in these]
+        sets = {variant: sorted(set(these)) for variant, these in by_variant.items()}
+        names_runs = len(set(values)) > max(2, len(values) / 2)
+        if len(sets) < 2 or names_runs or len(set(map(tuple, sets.values()))) == 1:
+            continue
+        differing[name] = "; ".join(
+            f"{variant}: {_some([value or '(none)' for value in sets[variant]])}"
+            for variant in variants
+            if variant in sets
+        )
+    return differing
+
+
+# ---- values -------------------------------------------------------------------------
+
+
+def saturation(found: Material) -> Iterator[Doubt]:
+    """Runs at a ceiling of link, offered load or declaration, or with a full CPU."""
+    for question, units in found.deciding:
+        limit = ceiling(found.study, question)
+        if limit is None:
+            continue
+        near = units["value"] >= NEAR_CEILING * limit[0]
+        for variant, rows in units[near].groupby("variant"):
+            total = int((units["variant"] == variant).sum())
+            shown = for_people(limit[0], question.planned.metric.unit)
+            yield _doubt(
+                question, "saturated", Severity.NOTE,
+                f"{len(rows)} of {total} {variant} units reach {limit[1]} ({shown})",
+                "compare CPU per byte or packet instead, or use a faster link",
+            )  # fmt: skip
+    yield from _full_cpu(found)
+
+
+def _full_cpu(found: Material) -> Iterator[Doubt]:
+    busiest = found.runs[found.runs["metric"] == "cpu_busy_max"]
+    for (device, workload), rows in _cells(busiest):
+        means = rows.groupby("variant")["value"].median()
+        if len(means) and (means >= CPU_SATURATED).all():
+            yield Doubt(
+                caveat=Caveat(
+                    code="cpu-saturated",
+                    severity=Severity.NOTE,
+                    text="the busiest CPU is full in every variant: the CPU limits "
+                    "the rate",
+                ),
+                device=device,
+                workload=workload,
+            )
+
+
+def impossible(found: Material) -> Iterator[Doubt]:
+    """Values that cannot be: above the ceiling, or a share outside 0 to 1."""
+    for question, units in found.deciding:
+        limit = ceiling(found.study, question)
+        bad = pd.Series(data=False, index=units.index)
+        if limit is not None:
+            bad |= units["value"] > ABOVE_CEILING * limit[0]
+        if question.planned.metric.kind in {Kind.SHARE, Kind.PROPORTION}:
+            bad |= (units["value"] < 0) | (units["value"] > 1)
+        if bad.any():
+            worst = units.loc[bad, "value"].max()
+            shown = for_people(worst, question.planned.metric.unit)
+            yield _doubt(
+                question, "impossible", Severity.UNUSABLE,
+                f"{shown} in {_some(list(units.loc[bad, 'unit']))} cannot be",
+                "look for a wrong unit, MTU, link speed or clock",
+            )  # fmt: skip
+
+
+def ties(found: Material) -> Iterator[Doubt]:
+    """Most values equal to another one: the tool prints too few digits."""
+    for question, units in found.deciding:
+        values = units["value"]
+        if len(values) >= 6 and 1 < values.nunique() <= len(values) / 2:
+            yield _doubt(
+                question, "ties", Severity.NOTE,
+                f"only {values.nunique()} different values in {len(values)} units",
+                "use output with more digits (JSON)",
+            )  # fmt: skip
+
+
+def two_modes(found: Material) -> Iterator[Doubt]:
+    """A gap that parts the units of one variant into two groups (STATISTICS 3.6)."""
+    for question, units in found.deciding:
+        for variant, rows in units.groupby("variant"):
+            values = rows["value"].to_numpy(dtype=float)
+            if len(values) < 4 or np.ptp(values) == 0:
+                continue
+            gap = stats.gap(values, resolution=_step(rows))
+            if gap.flagged:
+                yield _doubt(
+                    question, "two-modes", Severity.DOUBT,
+                    f"{variant} falls into two groups; the gap is {gap.ratio:.1f} "
+                    "times as wide as the wider group",
+                    "look at every run; find what sets the mode (CPU, queue, path)",
+                )  # fmt: skip
+
+
+def outliers(found: Material) -> Iterator[Doubt]:
+    """Units far from the others of their variant; flagged, never removed."""
+    for question, units in found.deciding:
+        for variant, rows in units.groupby("variant"):
+            values = rows["value"].to_numpy(dtype=float)
+            if len(values) < 4:
+                continue
+            far = stats.modified_z_outliers(values, resolution=_step(rows))
+            if far:
+                names = [str(rows["unit"].iloc[number]) for number in far]
+                yield _doubt(
+                    question, "outlier", Severity.NOTE,
+                    f"{variant}: {_some(names)} lie(s) far from the others "
+                    "(kept in all figures and tests)",
+                    "",
+                )  # fmt: skip
+
+
+CHECKS: Final[tuple[Check, ...]] = (
+    leftovers,
+    failed_runs,
+    missing_files,
+    unanswered,
+    unasked,
+    replication,
+    order,
+    differences,
+    fact_files,
+    impossible,
+    saturation,
+    two_modes,
+    outliers,
+    ties,
+    drift,
+    profile_runs,
+    capture_caveats,
+)
+
+
+# ---- small parts --------------------------------------------------------------------
+
+
+def _doubt(
+    question: Question, code: str, severity: Severity, text: str, todo: str
+) -> Doubt:
+    return Doubt(
+        caveat=Caveat(code=code, severity=severity, text=text, todo=todo),
+        device=question.device,
+        workload=question.workload,
+        question=question.key,
+    )
+
+
+def _step(rows: pd.DataFrame) -> float:
+    """Last digit of the values, 0 where it is not known."""
+    step = rows["resolution"].max()
+    return float(step) if step > 0 else 0.0
+
+
+def _cells(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    for (device, workload), rows in runs.groupby(["device", "workload"]):
+        yield (str(device), str(workload)), rows
+
+
+def _run_cells(study: Study) -> Iterator[tuple[tuple[str, str], list[Run]]]:
+    cells: dict[tuple[str, str], list[Run]] = {}
+    for run in study.runs:
+        if run.measuring:
+            cells.setdefault((run.device, run.workload), []).append(run)
+    yield from sorted(cells.items())
+
+
+def _some(names: Sequence[str]) -> str:
+    """Name a few, and say how many more there are."""
+    unique = list(dict.fromkeys(names))
+    more = f" and {len(unique) - 3} more" if len(unique) > 3 else ""
+    return ", ".join(unique[:3]) + more
+
+
+def _link_limit(study: Study, question: Question) -> Iterator[tuple[float, str]]:
+    link = study.design.devices.get(question.device, {}).get("link", "")
+    if not link:
+        return
+    number, _, unit = link.partition(" ")
+    rate, _ = to_base(float(number), unit)
+    for protocol, payload in _payloads(study, question):
+        headers = 52 if protocol == "TCP" else 28
+        yield rate * payload / (payload + headers + 38), f"the {link} link"
+
+
+def _payloads(study: Study, question: Question) -> set[tuple[str, float]]:
+    """Protocol and payload bytes of a packet, as the tools of the workload say."""
+    found = set()
+    for run in study.runs:
+        if (run.device, run.workload) != (question.device, question.workload):
+            continue
+        for source in run.sources:
+            said = source.capture.workload
+            size = said.get("mss" if said.get("protocol") == "TCP" else "blksize")
+            if isinstance(size, (int, float)) and 0 < size <= 9000:
+                found.add((str(said.get("protocol")), float(size)))
+    return found
+
+
+def _offered(study: Study, question: Question) -> Iterator[tuple[float, str]]:
+    for run in study.runs:
+        if (run.device, run.workload) != (question.device, question.workload):
+            continue
+        for source in run.sources:
+            target = source.capture.workload.get("target_bitrate")
+            streams = source.capture.workload.get("streams") or 1
+            if isinstance(target, (int, float)) and target > 0:
+                yield float(target) * float(streams), "the offered load"

@@ -1,0 +1,676 @@
+"""Comparison + margin + role become a verdict; verdicts become a decision.
+
+The rules are those of ``docs/statistics.md``. Every sentence here is printed in
+reports as it stands.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from patchstudy import checks, profiles, stats
+from patchstudy.checks import NEAR_CEILING, Doubt, Material
+from patchstudy.compare import Comparison, compare, sensitive
+from patchstudy.metrics import Kind, Scale
+from patchstudy.records import Severity
+from patchstudy.study import Planned, Role, Study
+from patchstudy.units import for_people, prefix, significant
+
+#: Power at which the report says how many units a margin needs.
+POWER: Final = 0.8
+#: Level of the one-sided bound of harm, and of the equivalence test (STATISTICS 3.13).
+ONE_SIDED: Final = 0.95
+#: Adjusted p below which shown harm breaks a guard (STATISTICS 3.13).
+BROKEN_P: Final = 0.05
+#: Qualifier of a metric of which neither more nor less is better.
+NO_DIRECTION: Final = "no better direction"
+
+
+class Verdict(StrEnum):
+    """The six honest answers about one metric."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+    SATURATED = "saturated"
+    NOT_ASSESSABLE = "not assessable"
+
+
+class Guarded(StrEnum):
+    """What is known of the harm to a guard."""
+
+    SAFE = "safe"
+    HARM = "harm, within margin"
+    BROKEN = "broken"
+    UNRESOLVED = "unresolved"
+    NOT_MEASURED = "not measured"
+
+
+class Decision(StrEnum):
+    """The answer to the patch, on one device or on all."""
+
+    ACCEPT = "accept"
+    SMALL = "accept (below margin)"
+    VETO = "veto"
+    NOT_YET = "not yet"
+    REJECT = "reject claim"
+    MIXED = "mixed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A comparison with its verdict.
+
+    Attributes
+    ----------
+    guarded
+        For a guard; None otherwise.
+    qualifiers
+        What belongs to the verdict: ``material``, ``fragile``, ``one build each``.
+    margin
+        The margin on the scale of the analysis; None where it cannot be expressed.
+    sentence
+        The finding in one sentence.
+    """
+
+    comparison: Comparison
+    role: Role
+    verdict: Verdict
+    guarded: Guarded | None
+    qualifiers: tuple[str, ...]
+    margin: float | None
+    sentence: str
+
+    @property
+    def planned(self) -> Planned:
+        """The metric as it was declared."""
+        return self.comparison.question.planned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceDecision:
+    """The decision on one device and variant, and what led to it."""
+
+    device: str
+    variant: str
+    decision: Decision
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What the profiles say about a symbol that the study names as the mechanism."""
+
+    evidence: profiles.Evidence
+    expect: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment:
+    """All that a report says about a study."""
+
+    study: Study
+    material: Material
+    doubts: tuple[Doubt, ...]
+    findings: tuple[Finding, ...]
+    explanations: tuple[Explanation, ...]
+    devices: tuple[DeviceDecision, ...]
+    decision: Decision
+    sentence: str
+
+
+def assess(study: Study) -> Assessment:
+    """Go from the runs of a study to its decision."""
+    material = checks.material(study)
+    doubts = checks.check(material)
+    compared = compare(material.units, material.asked, study.design, doubts)
+    findings = tuple(judge(one, study) for one in compared)
+    devices = tuple(_device_decisions(findings))
+    decision = _overall(devices)
+    return Assessment(
+        study=study,
+        material=material,
+        doubts=doubts,
+        findings=findings,
+        explanations=tuple(_explanations(study)),
+        devices=devices,
+        decision=decision,
+        sentence=_headline(decision, devices, findings, study.design.metrics),
+    )
+
+
+# ---- verdict ------------------------------------------------------------------------
+
+
+def judge(comparison: Comparison, study: Study) -> Finding:
+    """Judge one comparison against the margin that was declared for it."""
+    margin = margin_on_scale(comparison)
+    limit = checks.ceiling(study, comparison.question)
+    verdict, size = _verdict(comparison, margin, limit[0] if limit else None)
+    finding = Finding(
+        comparison=comparison,
+        role=comparison.question.role,
+        verdict=verdict,
+        guarded=None,
+        qualifiers=(*size, *_qualifiers(comparison, verdict)),
+        margin=margin,
+        sentence="",
+    )
+    if finding.role is Role.GUARD:
+        finding = replace(finding, guarded=_guarded(finding))
+    return replace(finding, sentence=_sentence(finding))
+
+
+def margin_on_scale(comparison: Comparison) -> float | None:
+    """Return the margin on the scale of the analysis, always positive.
+
+    On logs a margin of m percent is ln(1 + m), the same size in both directions. A
+    margin of the other scale is converted with the mean of the baseline; None where
+    that is zero.
+    """
+    margin = comparison.question.planned.margin
+    base = comparison.baseline.mean if comparison.baseline else 0.0
+    if comparison.scale is Scale.RATIO:
+        share = margin.value if margin.scale is Scale.RATIO else margin.value / base
+        return math.log1p(share)
+    if margin.scale is Scale.DIFFERENCE:
+        per_packet = comparison.question.planned.metric.kind is Kind.COUNT
+        return None if per_packet and _bare_count(comparison) else margin.value
+    return abs(margin.value * base) or None
+
+
+def _bare_count(comparison: Comparison) -> bool:
+    """Say whether a count has no exposure, so that a margin per packet is no use."""
+    values = (comparison.baseline, comparison.patched)
+    return any(one is not None and one.high > 1 for one in values)
+
+
+def _verdict(
+    comparison: Comparison, margin: float | None, limit: float | None
+) -> tuple[Verdict, tuple[str, ...]]:
+    """Apply STATISTICS 3.5: the first rule that fits."""
+    effect, change = comparison.effect, comparison.change
+    sign = comparison.question.planned.metric.sign
+    if effect is None or change is None:
+        return Verdict.NOT_ASSESSABLE, ("too few units",)
+    if cap := _cap(comparison):
+        return Verdict.NOT_ASSESSABLE, (cap,)
+    if sign == 0:
+        return Verdict.NOT_ASSESSABLE, (NO_DIRECTION,)
+    wide = effect.interval(change.confidence)
+    low, high = sorted((sign * wide.low, sign * wide.high))
+    if limit is not None and _saturated(comparison, limit, better=low > 0):
+        return Verdict.SATURATED, ()
+    return _by_interval(effect, (low, high), margin)
+
+
+def _by_interval(
+    effect: stats.Effect, wide: tuple[float, float], margin: float | None
+) -> tuple[Verdict, tuple[str, ...]]:
+    low, high = wide
+    if low > 0:
+        return Verdict.BETTER, _size(low, high, margin)
+    if high < 0:
+        return Verdict.WORSE, _size(-high, -low, margin)
+    narrow = effect.interval(2 * ONE_SIDED - 1)
+    if margin is not None and -margin < narrow.low and narrow.high < margin:
+        return Verdict.EQUIVALENT, ()
+    return Verdict.INCONCLUSIVE, ()
+
+
+def _size(near: float, far: float, margin: float | None) -> tuple[str, ...]:
+    if margin is None:
+        return ("size not judged",)
+    if near > margin:
+        return ("material",)
+    return ("at most small",) if far < margin else ("size uncertain",)
+
+
+def _cap(comparison: Comparison) -> str:
+    """Return why no verdict can be drawn from these data, or nothing."""
+    codes = {
+        one.code
+        for one in comparison.caveats
+        if one.severity in {Severity.CAP, Severity.UNUSABLE}
+    }
+    for code, words in (
+        ("impossible", "impossible value"),
+        ("sequential", "confounded with time order"),
+        ("treatment-same", "treatment not verified"),
+    ):
+        if code in codes:
+            return words
+    return ""
+
+
+def _saturated(comparison: Comparison, limit: float, *, better: bool) -> bool:
+    """Apply STATISTICS 3.8: a ceiling hides a gain, and can hide a harm.
+
+    A gain where only the patched variant reaches the ceiling stands, and so does a
+    harm where only the baseline does: both are lower bounds.
+    """
+    if comparison.baseline is None or comparison.patched is None:
+        return False
+    base = comparison.baseline.median >= NEAR_CEILING * limit
+    new = comparison.patched.median >= NEAR_CEILING * limit
+    worse = comparison.patched.high < comparison.baseline.low
+    if base and new:
+        return True
+    return (base and not worse) or (new and not base and not better)
+
+
+def _qualifiers(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
+    codes = {one.code for one in comparison.caveats}
+    if verdict is Verdict.NOT_ASSESSABLE and comparison.change is None:
+        return
+    units = (
+        [comparison.blocks]
+        if comparison.blocks
+        else [
+            summary.n
+            for summary in (comparison.baseline, comparison.patched)
+            if summary
+        ]
+    )
+    thin = min(units, default=0) == 2 or "no-spread" in codes
+    if thin or sensitive(comparison):
+        yield "fragile"
+    if "one-boot" in codes:
+        yield "within one boot"
+    if "one-build" in codes:
+        yield "one build each"
+
+
+def _guarded(finding: Finding) -> Guarded:
+    """Apply STATISTICS 3.13 to the harm: the effect in the worse direction."""
+    comparison, margin = finding.comparison, finding.margin
+    effect = comparison.effect
+    if comparison.question.problem or not (comparison.baseline and comparison.patched):
+        return Guarded.NOT_MEASURED
+    sign = comparison.question.planned.metric.sign
+    if effect is None or margin is None or sign == 0 or _cap(comparison):
+        return Guarded.UNRESOLVED
+    harm = -sign * effect.value
+    worst = -effect.lower(ONE_SIDED) if sign > 0 else effect.upper(ONE_SIDED)
+    shown = finding.verdict is Verdict.WORSE
+    if worst < margin:
+        return Guarded.HARM if shown else Guarded.SAFE
+    adjusted = comparison.p_adjusted
+    if adjusted is None and comparison.companion is not None:
+        adjusted = comparison.companion.p_value
+    proven = adjusted is not None and adjusted < BROKEN_P
+    return Guarded.BROKEN if shown and proven and harm >= margin else Guarded.UNRESOLVED
+
+
+# ---- decision -----------------------------------------------------------------------
+
+
+def _device_decisions(findings: Sequence[Finding]) -> Iterator[DeviceDecision]:
+    cells: dict[tuple[str, str], list[Finding]] = {}
+    for one in findings:
+        if one.role in {Role.PRIMARY, Role.GUARD, Role.CONTROL}:
+            key = (one.comparison.question.device, one.comparison.variant)
+            cells.setdefault(key, []).append(one)
+    for (device, variant), members in cells.items():
+        decision, reasons = _decide(members)
+        yield DeviceDecision(
+            device=device, variant=variant, decision=decision, reasons=tuple(reasons)
+        )
+
+
+def _decide(findings: Sequence[Finding]) -> tuple[Decision, list[str]]:
+    """Apply STATISTICS 3.13; a broken guard outweighs everything."""
+    primary = [one for one in findings if one.role is Role.PRIMARY]
+    broken = [one for one in findings if one.guarded is Guarded.BROKEN]
+    if broken:
+        return Decision.VETO, [one.sentence for one in broken]
+    refuted = [one for one in primary if _refutes(one)]
+    if refuted:
+        return Decision.REJECT, [one.sentence for one in refuted]
+    open_ = [one for one in findings if _is_open(one)]
+    if open_ or not primary:
+        return Decision.NOT_YET, [one.sentence for one in open_] or [
+            "the primary metric was not measured on this device"
+        ]
+    small = [one for one in primary if "at most small" in one.qualifiers]
+    decision = Decision.SMALL if small else Decision.ACCEPT
+    return decision, [one.sentence for one in primary]
+
+
+def _refutes(one: Finding) -> bool:
+    """Say whether a primary metric contradicts the claim of the patch."""
+    if "fragile" in one.qualifiers:
+        return False
+    if one.verdict is Verdict.WORSE:
+        return not (_claims_same(one) and "at most small" in one.qualifiers)
+    return one.verdict is Verdict.EQUIVALENT and not _claims_same(one)
+
+
+def _claims_same(one: Finding) -> bool:
+    return one.planned.expect == "same"
+
+
+def _is_open(one: Finding) -> bool:
+    """Say whether a finding leaves the decision open."""
+    if one.role is Role.GUARD:
+        unknown = {Guarded.UNRESOLVED, Guarded.NOT_MEASURED}
+        return one.planned.required and one.guarded in unknown
+    if one.role is Role.CONTROL:
+        return _moved(one)
+    good = one.verdict is Verdict.BETTER
+    if _claims_same(one):
+        small = "at most small" in one.qualifiers
+        good = one.verdict is Verdict.EQUIVALENT or small
+    return not good or "fragile" in one.qualifiers
+
+
+def _moved(one: Finding) -> bool:
+    """Say whether a control changed by more than may be, or may have done so."""
+    if one.verdict in {Verdict.BETTER, Verdict.WORSE}:
+        return "at most small" not in one.qualifiers
+    return one.verdict is not Verdict.EQUIVALENT
+
+
+def _overall(devices: Sequence[DeviceDecision]) -> Decision:
+    found = {one.decision for one in devices}
+    if not found:
+        return Decision.NOT_YET
+    if Decision.VETO in found:
+        return Decision.VETO
+    if len(found) == 1:
+        return found.pop()
+    if found == {Decision.ACCEPT, Decision.SMALL}:
+        return Decision.SMALL
+    return Decision.MIXED
+
+
+# ---- words --------------------------------------------------------------------------
+
+
+def change_in_words(comparison: Comparison) -> str:
+    """Write the change with its interval: ``+5.9 % [+5.6, +6.1]``."""
+    change = comparison.change
+    if change is None:
+        return "no change computed"
+    if change.value == 0 and comparison.effect and comparison.effect.floored:
+        nothing = comparison.baseline is not None and comparison.baseline.high == 0
+        return "none in any run" if nothing else "identical in every run"
+    if comparison.scale is Scale.RATIO:
+        scale, unit = 0.01, "%"
+    else:
+        scale, unit = _difference_unit(comparison)
+    numbers = [value / scale for value in (change.value, change.low, change.high)]
+    digits = _decimals(numbers[2] - numbers[1])
+    value, low, high = (f"{number:+.{digits}f}" for number in numbers)
+    return f"{value} {unit} [{low}, {high}]".replace("  ", " ")
+
+
+def _difference_unit(comparison: Comparison) -> tuple[float, str]:
+    """Unit in which a difference is written: points for shares, a prefix else."""
+    quantity = comparison.question.planned.metric
+    if quantity.kind in {Kind.SHARE, Kind.PROPORTION}:
+        return 0.01, "pp"
+    if quantity.kind is Kind.COUNT:
+        return (1.0, "") if _bare_count(comparison) else (0.01, "per 100 packets")
+    values = (comparison.baseline, comparison.patched)
+    size = max((abs(one.mean) for one in values if one is not None), default=0.0)
+    return prefix(size, quantity.unit)
+
+
+def _decimals(width: float) -> int:
+    """Digits after the point that an interval of this width deserves: two of it."""
+    if not (math.isfinite(width) and width > 0):
+        return 2
+    return min(4, max(0, 1 - math.floor(math.log10(width))))
+
+
+def value_in_words(comparison: Comparison, *, patched: bool) -> str:
+    """Write the mean of a variant: geometric for ratios, arithmetic for the others."""
+    summary = comparison.patched if patched else comparison.baseline
+    if summary is None:
+        return "-"
+    quantity = comparison.question.planned.metric
+    value = summary.geometric_mean if comparison.scale is Scale.RATIO else summary.mean
+    value = summary.mean if value is None else value
+    if quantity.kind in {Kind.SHARE, Kind.PROPORTION}:
+        return f"{100 * value:.2f} %"
+    if quantity.kind is Kind.COUNT:
+        return significant(value, digits=3)
+    return for_people(value, quantity.unit)
+
+
+def replication_in_words(comparison: Comparison) -> str:
+    """Say how many runs there were, and what was counted."""
+    base, new = comparison.n_baseline, comparison.n_patched
+    runs = f"{base} runs each" if base == new else f"{base} and {new} runs"
+    if comparison.blocks:
+        name = comparison.unit_of_analysis.split(" ")[0]
+        return f"{runs} in {comparison.blocks} {name}s"
+    return runs
+
+
+def _sentence(finding: Finding) -> str:
+    comparison = finding.comparison
+    question = comparison.question
+    name = f"{question.planned.metric.name} on {question.workload}"
+    if question.problem:
+        return f"{name}: not measured ({question.problem})."
+    if comparison.change is None:
+        return f"{name}: not assessable, {_too_few(comparison)}."
+    change = change_in_words(comparison)
+    tail = f", {replication_in_words(comparison)}"
+    words = _WORDS.get(finding.role, _verdict_words)
+    text = f"{name}: {words(finding, change)}{tail}"
+    if "fragile" in finding.qualifiers:
+        text += "; fragile: it rests on few units or depends on a few runs"
+    return text + "."
+
+
+def _too_few(comparison: Comparison) -> str:
+    base, new = comparison.baseline, comparison.patched
+    counts = f"{base.n if base else 0} and {new.n if new else 0} units"
+    if base and new and base.mean > 0:
+        return f"{counts}; the ratio of the means is {new.mean / base.mean:.4g}"
+    return counts
+
+
+def _verdict_words(finding: Finding, change: str) -> str:
+    margin = finding.planned.margin.text
+    if finding.verdict in {Verdict.BETTER, Verdict.WORSE}:
+        return f"{finding.verdict} by {change}, {_size_words(finding)}"
+    if finding.verdict is Verdict.EQUIVALENT:
+        return f"no difference beyond the margin of {margin}: {change}"
+    if finding.verdict is Verdict.SATURATED:
+        return f"both variants reach the ceiling, so no change could show: {change}"
+    if finding.verdict is Verdict.INCONCLUSIVE:
+        return f"inconclusive: {change}; {power_in_words(finding)}"
+    reason = next(iter(finding.qualifiers), "")
+    if finding.planned.metric.sign == 0 and reason == NO_DIRECTION:
+        return f"{change} (described only: neither direction is better)"
+    return f"not assessable ({reason}): {change}"
+
+
+def _size_words(finding: Finding) -> str:
+    margin = finding.planned.margin.text
+    for qualifier, words in (
+        ("material", f"more than the margin of {margin}"),
+        ("at most small", f"real, but below the margin of {margin}"),
+        ("size uncertain", f"not certain to exceed the margin of {margin}"),
+    ):
+        if qualifier in finding.qualifiers:
+            return words
+    return "its size was not judged"
+
+
+def _control_words(finding: Finding, change: str) -> str:
+    margin = finding.planned.margin.text
+    small = "at most small" in finding.qualifiers
+    if finding.verdict is Verdict.WORSE and small:
+        return (
+            f"control, no gain: {change} is a real loss and far below the margin "
+            f"of {margin}"
+            if _far_below(finding)
+            else f"control, no gain: {change} is a real loss below the margin of "
+            f"{margin}"
+        )
+    if finding.verdict is Verdict.BETTER and small:
+        return f"control, a real gain below the margin of {margin}: {change}"
+    if finding.verdict is Verdict.EQUIVALENT:
+        return f"control, unchanged within the margin of {margin}: {change}"
+    if finding.verdict in {Verdict.BETTER, Verdict.WORSE}:
+        return f"control, but {_verdict_words(finding, change)}"
+    return f"control, {_verdict_words(finding, change)}"
+
+
+def _far_below(finding: Finding) -> bool:
+    """Say whether the estimate is below half the margin."""
+    effect = finding.comparison.effect
+    if effect is None or finding.margin is None:
+        return False
+    return abs(effect.value) < finding.margin / 2
+
+
+def _guard_words(finding: Finding, change: str) -> str:
+    margin = finding.planned.margin.text
+    if finding.guarded is Guarded.UNRESOLVED:
+        if cap := _cap(finding.comparison):
+            return f"unresolved ({cap}): {change}"
+        more = power_in_words(finding)
+        return f"unresolved: {change}, harm of {margin} is not excluded; {more}"
+    return {
+        Guarded.SAFE: f"safe: {change}, harm of {margin} is excluded",
+        Guarded.HARM: f"harm within the margin of {margin}: {change}",
+        Guarded.BROKEN: f"broken: {change}, the accepted harm was {margin}",
+    }.get(finding.guarded or Guarded.NOT_MEASURED, "not measured")
+
+
+_WORDS: Final = {Role.GUARD: _guard_words, Role.CONTROL: _control_words}
+
+
+def power_in_words(finding: Finding) -> str:
+    """Say what these units could have shown, and how many the margin needs."""
+    comparison = finding.comparison
+    effect = comparison.effect
+    if effect is None or finding.margin is None:
+        return "the margin cannot be expressed on this scale"
+    paired = comparison.blocks > 0
+    count = comparison.blocks or _harmonic(comparison)
+    sd = effect.standard_error * math.sqrt(count if paired else count / 2)
+    smallest = stats.detectable_change(
+        sd, max(2, int(count)), paired=paired, power=POWER
+    )
+    needed = stats.needed_n(sd, finding.margin, paired=paired, power=POWER)
+    shown = _on_scale(comparison, smallest)
+    return (
+        f"this could show {shown} or more; the margin of "
+        f"{finding.planned.margin.text} needs {_needed_in_words(comparison, needed)}"
+    )
+
+
+def _needed_in_words(comparison: Comparison, needed: int | None) -> str:
+    name = comparison.unit_of_analysis.split(" ")[0]
+    if needed is None:
+        return f"more than 10000 {name}s"
+    if not comparison.blocks:
+        return f"about {needed} {name}s of each variant"
+    runs = (comparison.n_baseline + comparison.n_patched) / comparison.blocks
+    return f"about {needed} {name}s ({math.ceil(needed * runs)} runs)"
+
+
+def _harmonic(comparison: Comparison) -> float:
+    counts = [one.n for one in (comparison.baseline, comparison.patched) if one]
+    return len(counts) / sum(1 / count for count in counts)
+
+
+def _on_scale(comparison: Comparison, value: float) -> str:
+    if comparison.scale is Scale.RATIO:
+        return f"{100 * math.expm1(min(value, 700.0)):.3g} %"
+    scale, unit = _difference_unit(comparison)
+    return f"{value / scale:.3g} {unit}".rstrip()
+
+
+_OPENING: Final = {
+    Decision.ACCEPT: "Supported",
+    Decision.SMALL: "Supported, but smaller than what was declared to matter",
+    Decision.VETO: "Veto: a guard is broken",
+    Decision.NOT_YET: "Not yet decided",
+    Decision.REJECT: "The claim is not supported",
+    Decision.MIXED: "Mixed over devices",
+}
+
+
+def _headline(
+    decision: Decision,
+    devices: Sequence[DeviceDecision],
+    findings: Sequence[Finding],
+    declared: Sequence[Planned],
+) -> str:
+    """One sentence: the decision, what decided it, and the primary changes."""
+    primary = [one for one in findings if one.role is Role.PRIMARY]
+    opening = _OPENING[decision]
+    if decision is Decision.ACCEPT and all(_claims_same(one) for one in primary):
+        opening = "No change, as claimed"
+    if decision is Decision.MIXED:
+        each = ", ".join(f"{one.device} {one.decision}" for one in devices)
+        opening = f"{opening} ({each})"
+    shown = primary
+    if decision is Decision.VETO:
+        broken = [one for one in findings if one.guarded is Guarded.BROKEN]
+        others = [
+            one
+            for one in findings
+            if one.role is Role.DIAGNOSTIC and one.planned in declared
+        ]
+        shown = [*broken, *primary, *others]
+    names = {one.comparison.question.device for one in shown}
+    parts = [
+        (f"{one.comparison.question.device} " if len(names) > 1 else "")
+        + one.sentence.rstrip(".")
+        for one in shown
+    ]
+    where = f" on {names.pop()}" if len(names) == 1 else ""
+    return f"{opening}{where}: {'; '.join(parts) or 'no primary metric measured'}."
+
+
+def _explanations(study: Study) -> Iterator[Explanation]:
+    for planned in study.design.metrics:
+        family, _, symbol = planned.metric.name.partition(":")
+        if planned.role is Role.MECHANISM and family == "profile_share":
+            for evidence in profiles.evidence(study, symbol):
+                yield Explanation(
+                    evidence=evidence,
+                    expect=planned.expect,
+                    sentence=_profile_sentence(study, evidence),
+                )
+
+
+def _profile_sentence(study: Study, evidence: profiles.Evidence) -> str:
+    parts = []
+    for variant in study.design.variants:
+        shares = evidence.shares.get(variant, ())
+        mean = f"{100 * sum(shares) / len(shares):.2f} %" if shares else "not profiled"
+        parts.append(f"{mean} of the {variant} profile")
+    one = all(len(shares) == 1 for shares in evidence.shares.values())
+    note = "one profile each, no interval" if one else "means of several profiles"
+    return f"{evidence.symbol} is in {' and '.join(parts)} ({note})."
+
+
+__all__ = [
+    "Assessment",
+    "Decision",
+    "DeviceDecision",
+    "Explanation",
+    "Finding",
+    "Guarded",
+    "Verdict",
+    "assess",
+    "change_in_words",
+    "judge",
+    "power_in_words",
+    "replication_in_words",
+    "value_in_words",
+]

@@ -1,0 +1,714 @@
+"""Read the JSON that iperf3 3.0 to 3.21 writes with ``-J``, of a client or a server.
+
+What the values are (iperf3's manual page and source, checked against byte and drop
+counters of captured runs):
+
+``throughput``
+    Whole run: payload that reached the receiver over the receiver's time, sum of all
+    streams (TCP ``end.sum_received``, UDP the same), omitted seconds left out. Versions
+    3.0 to 3.9 have no ``sum_received`` for UDP: with ``-R`` it is the received payload
+    of the intervals, else it is estimated as send rate x (1 - lost / packets), with a
+    caveat. With label ``stream``: one stream, in the order of the file.
+    Intervals: where the writer of the file receives (client with ``-R``).
+``send_rate``
+    Whole run: payload the sender handed to its kernel (``end.sum_sent``; old UDP
+    ``end.sum``). Intervals: where the writer of the file sends.
+``loss``
+    UDP datagrams lost of those the receiver knows of, sum of all streams. Two faults of
+    iperf3 are put right, each with a caveat: everything lost is printed as no loss, and
+    3.12 counts losses of the omitted seconds (seen by comparing with the bytes). What a
+    sender with ``-R`` sent and the receiver has not yet seen is no loss.
+``retransmits``
+    The sender's TCP segments sent again, ``end.sum_sent``; absent where the sender's
+    system does not count them. Exposure: segments of one MSS.
+``jitter``
+    RFC 1889 jitter of the receiver as it stood at the end, mean over the streams.
+``rtt_mean``
+    Mean over the streams of the mean of the kernel's smoothed RTT (TCP_INFO, us), read
+    by the sender once an interval.
+``fairness``
+    Jain's index over the streams' received payload.
+
+Rates are bit/s of payload, all prefixes 10^3. ``cpu_utilization_percent`` is the CPU
+time of the iperf3 process alone (getrusage): it stands in ``facts``, never in
+``cpu_busy``. Direction is seen from the client: ``forward`` is client to server.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from patchstudy.errors import CaptureError
+from patchstudy.records import (
+    Capture,
+    Caveat,
+    Fault,
+    Measurement,
+    RawFile,
+    Severity,
+)
+
+_OPENING: Final = re.compile(r'\{\s*"start"\s*:\s*\{\s*"(?:connected|version)"')
+_EVENT: Final = re.compile(r'^\s*\{\s*"event"\s*:\s*"(?:start|error)"\s*,\s*"data"')
+_NOT_A_NUMBER: Final = re.compile(
+    r"(:\s*)[-+]?(?:nan|inf(?:inity)?)(?=\s*[,}\]])", re.IGNORECASE
+)
+_REVERSE: Final = "_bidir_reverse"
+_WRAPPED: Final = 2**31
+_MISMATCH: Final = 0.05
+_ABSURD: Final = 1e18
+
+
+def sniff(raw: RawFile) -> bool:
+    """Say whether the text holds a JSON document or event stream of iperf3."""
+    return bool(_OPENING.search(raw.head) or _EVENT.match(raw.head))
+
+
+def load(raw: RawFile) -> Capture:
+    """Read one iperf3 document.
+
+    Raises
+    ------
+    CaptureError
+        If the JSON is cut or broken, is an event stream, or stands more than once.
+    """
+    found = _Found()
+    document, around = _document(raw, found)
+    run = _run(raw.path, document, around)
+    flows = _flows(run)
+    fault = _fault(run, flows)
+    for flow in flows:
+        _intervals(run, flow, found)
+        if fault is None:
+            _whole_run(run, flow, found)
+    return Capture(
+        path=raw.path,
+        sha256=raw.digest,
+        tool="iperf3",
+        tool_version=_version(run),
+        started_at=_started_at(run),
+        workload=_workload(run),
+        measurements=tuple(found.measurements),
+        facts=_facts(run),
+        caveats=tuple(found.caveats),
+        error=fault,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """The parts of a document, each of the type it should have."""
+
+    path: Path
+    start: dict[str, object]
+    test: dict[str, object]
+    intervals: list[dict[str, object]]
+    end: dict[str, object]
+    error: str | None
+
+    @property
+    def udp(self) -> bool:
+        return self.test.get("protocol") == "UDP"
+
+    @property
+    def server(self) -> bool:
+        return "accepted_connection" in self.start
+
+    @property
+    def bidir(self) -> bool:
+        parts = [self.end, *self.intervals]
+        return any(key.endswith(_REVERSE) for part in parts for key in part)
+
+    @property
+    def omit_s(self) -> float:
+        return _number(self.test.get("omit")) or 0.0
+
+    @property
+    def mss(self) -> float | None:
+        """Segment size of the control connection; 0 (a server's file) is unknown."""
+        given = _number(self.start.get("tcp_mss"))
+        return given or _number(self.start.get("tcp_mss_default")) or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Flow:
+    """One direction of a run.
+
+    Attributes
+    ----------
+    suffix
+        What its keys end in.
+    sending
+        Whether the writer of the file is the sender.
+    labels
+        Labels of its whole-run values.
+    sums
+        Its interval sums, without omitted and repeated ones.
+    """
+
+    suffix: str
+    sending: bool
+    labels: dict[str, str]
+    sums: list[dict[str, object]]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What has been read so far."""
+
+    measurements: list[Measurement] = field(default_factory=list)
+    caveats: list[Caveat] = field(default_factory=list)
+
+    def whole(
+        self,
+        metric: str,
+        value: float | None,
+        labels: dict[str, str],
+        packets: float | None = None,
+    ) -> None:
+        """Add a whole-run value, if there is one."""
+        if value is None:
+            return
+        self.measurements.append(
+            Measurement(metric=metric, value=value, labels=labels, exposure=packets)
+        )
+
+    def note(self, code: str, text: str) -> None:
+        self.caveats.append(Caveat(code=code, severity=Severity.NOTE, text=text))
+
+    def doubt(self, code: str, text: str, todo: str = "") -> None:
+        self.caveats.append(
+            Caveat(code=code, severity=Severity.DOUBT, text=text, todo=todo)
+        )
+
+
+def _document(raw: RawFile, found: _Found) -> tuple[dict[str, object], str]:
+    """Return the one document of the file, and the text around it."""
+    opening = _OPENING.search(raw.text)
+    if opening is None:
+        raise CaptureError(
+            raw.path,
+            "written by iperf3 --json-stream, which is not read; run iperf3 with -J",
+        )
+    before = raw.text[: opening.start()]
+    if before.rstrip().endswith((":", ",", "[")):
+        raise CaptureError(
+            raw.path,
+            "the iperf3 document stands inside another one; save it alone in a file",
+            where=str(before.count("\n") + 1),
+        )
+    document, after = _decode(raw, opening.start(), found)
+    if _OPENING.search(after):
+        raise CaptureError(
+            raw.path,
+            "several iperf3 documents in one file; save each run in a file of its own",
+            where=str(raw.text[: len(raw.text) - len(after)].count("\n") + 1),
+        )
+    around = "\n".join(filter(None, (before.strip(), after.strip())))
+    if around:
+        found.note(
+            "text-around", f"text around the JSON was passed over: {around[:200]}"
+        )
+    return document, around
+
+
+def _decode(
+    raw: RawFile, position: int, found: _Found
+) -> tuple[dict[str, object], str]:
+    """Parse the document at this position; what iperf3 prints for NaN becomes null."""
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_unique, parse_constant=lambda _name: None
+    )
+    text = raw.text
+    if _NOT_A_NUMBER.search(text, position):
+        found.note("not-a-number", "the file holds nan or inf; those values are absent")
+        text = text[:position] + _NOT_A_NUMBER.sub(r"\1null", text[position:])
+    try:
+        document, end = decoder.raw_decode(text, position)
+    except json.JSONDecodeError as error:
+        raise CaptureError(
+            raw.path,
+            f"not JSON ({error.msg}); was it cut short?",
+            where=str(error.lineno),
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise CaptureError(raw.path, f"not iperf3's JSON ({error})") from error
+    return document, text[end:]
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Make an object; a repeated sum gets the name that newer versions give it.
+
+    iperf3 3.7 and 3.9 write ``sum`` twice for ``--bidir``, first one direction, then
+    the other; since 3.10 the second is ``sum_bidir_reverse``.
+    """
+    one: dict[str, object] = {}
+    for key, value in pairs:
+        twice = key in one and key.startswith("sum")
+        one[key + _REVERSE if twice else key] = value
+    return one
+
+
+def _run(path: Path, document: dict[str, object], around: str) -> _Run:
+    start, end = _dict(document.get("start")), _dict(document.get("end"))
+    error = document.get("error")
+    if isinstance(error, str):
+        text = error.removeprefix("error - ") or "error without a text"
+    elif not end:
+        said = re.search(r"iperf3: error - (.*)", around)
+        text = said[1].strip() if said else "no results in the file; the run failed"
+    else:
+        text = None
+    return _Run(
+        path=path,
+        start=start,
+        test=_dict(start.get("test_start")),
+        intervals=[_dict(one) for one in _list(document.get("intervals"))],
+        end=end,
+        error=text,
+    )
+
+
+def _flows(run: _Run) -> list[_Flow]:
+    """Return the one direction of the run, or both of a ``--bidir`` run."""
+    suffixes = ["", _REVERSE] if run.bidir else [""]
+    return [_flow(run, suffix) for suffix in suffixes]
+
+
+def _flow(run: _Run, suffix: str) -> _Flow:
+    sums: list[dict[str, object]] = []
+    for interval in run.intervals:
+        one = _dict(interval.get("sum" + suffix))
+        # After a server's death the last interval stands twice.
+        if one and not one.get("omitted") and one not in sums[-1:]:
+            sums.append(one)
+    sending = _sending(run, suffix, sums)
+    labels = {}
+    if run.bidir:
+        labels = {"direction": "forward" if sending != run.server else "reverse"}
+    return _Flow(suffix=suffix, sending=sending, labels=labels, sums=sums)
+
+
+def _sending(run: _Run, suffix: str, sums: list[dict[str, object]]) -> bool:
+    """Say whether the writer of the file sends in this direction."""
+    for one in sums:
+        flag = one.get("sender")
+        if isinstance(flag, bool):
+            return flag
+    if run.bidir:
+        return not suffix
+    return bool(run.test.get("reverse")) == run.server  # 3.0 and 3.1 have no flag
+
+
+def _fault(run: _Run, flows: list[_Flow]) -> Fault | None:
+    """Say why the file holds no complete run, if it does not."""
+    if run.error is not None:
+        return Fault(text=run.error, where="error")
+    if not _list(run.end.get("streams")):
+        return Fault(text="no stream has results; the run failed", where="end.streams")
+    for flow in flows:
+        if flow.sending and not run.server and _unreported(run, flow):
+            return Fault(
+                text="the receiver reported nothing; did the server end early?",
+                where="end.sum_received" + flow.suffix,
+            )
+    return None
+
+
+def _unreported(run: _Run, flow: _Flow) -> bool:
+    """Say whether the other side, which receives, never sent its results.
+
+    Then its bytes and its CPU time are both exactly 0.
+    """
+    received = _total(run, "sum_received", flow)
+    sent = _number(_total(run, "sum_sent", flow).get("bytes"))
+    cpu = _dict(run.end.get("cpu_utilization_percent"))
+    nothing = _number(received.get("bytes")) == 0 and bool(sent)
+    return flow.sending and nothing and _number(cpu.get("remote_total")) == 0
+
+
+def _intervals(run: _Run, flow: _Flow, found: _Found) -> None:
+    """Add one value per interval; intervals without any payload stay in."""
+    metric = "send_rate" if flow.sending else "throughput"
+    for number, one in enumerate(flow.sums, start=1):
+        start, end = _number(one.get("start")), _number(one.get("end"))
+        rate = _rate(one)
+        if start is None or end is None or rate is None or end <= start:
+            found.note("interval-unread", f"interval {number} has no rate or no time")
+            continue
+        found.measurements.append(
+            Measurement(
+                metric=metric,
+                value=rate,
+                start_s=start,
+                end_s=end,
+                labels=flow.labels,
+            )
+        )
+
+
+def _whole_run(run: _Run, flow: _Flow, found: _Found) -> None:
+    """Add the values of the whole run in one direction."""
+    if not run.udp:
+        _tcp(run, flow, found)
+    elif _total(run, "sum_received", flow):
+        _udp(run, flow, found)
+    else:
+        _old_udp(run, flow, found)
+    _fairness(run, flow, found)
+    _compare_with_intervals(flow, found)
+
+
+def _tcp(run: _Run, flow: _Flow, found: _Found) -> None:
+    sent = _total(run, "sum_sent", flow)
+    _both_rates(run, flow, found)
+    _retransmits(run, flow, found)
+    pieces = [_dict(stream.get("sender")) for stream in _streams(run, flow)]
+    times = [_number(piece.get("mean_rtt")) for piece in pieces]
+    known = [time for time in times if time is not None and time > 0]
+    if known and len(known) == len(times) and sent:
+        found.whole("rtt_mean", sum(known) / len(known) * 1e-6, flow.labels)
+
+
+def _both_rates(run: _Run, flow: _Flow, found: _Found) -> None:
+    """Add throughput and send rate from the sums of either side."""
+    received = _total(run, "sum_received", flow)
+    sent = _total(run, "sum_sent", flow)
+    if _unreported(run, flow):
+        found.note("receiver-unknown", "a server's file does not tell what arrived")
+    else:
+        _throughput(_rate(received), flow, found)
+    if _number(sent.get("bytes")) == 0 and _number(received.get("bytes")):
+        found.note("sender-unknown", "a server's file does not tell what was sent")
+    else:
+        found.whole("send_rate", _rate(sent), flow.labels)
+
+
+def _throughput(rate: float | None, flow: _Flow, found: _Found) -> None:
+    if rate is None:
+        found.note("throughput-absent", "the file does not tell what was received")
+    elif rate == 0:
+        found.doubt(
+            "zero-throughput",
+            "nothing reached the receiver",
+            "check that the link was up and the run long enough",
+        )
+    found.whole("throughput", rate, flow.labels)
+
+
+def _retransmits(run: _Run, flow: _Flow, found: _Found) -> None:
+    sent = _total(run, "sum_sent", flow)
+    count = _number(sent.get("retransmits"))
+    if count is None:
+        found.note("retransmits-absent", "the file does not count retransmits")
+        return
+    if not 0 <= count < _WRAPPED:
+        found.doubt(
+            "retransmits-wrapped",
+            f"retransmits {count:.0f} is a wrapped counter; it is left out",
+        )
+        return
+    bytes_sent, mss = _number(sent.get("bytes")), run.mss
+    segments = bytes_sent / mss if bytes_sent and mss else None
+    found.whole("retransmits", count, flow.labels, segments)
+
+
+def _udp(run: _Run, flow: _Flow, found: _Found) -> None:
+    """Add the values of UDP as 3.10 and later write it."""
+    _both_rates(run, flow, found)
+    if _unreported(run, flow):
+        return
+    received = _total(run, "sum_received", flow)
+    sent = _total(run, "sum_sent", flow)
+    packets = _number(received.get("packets"))
+    lost = _number(received.get("lost_packets"))
+    if _number(received.get("bytes")) == 0 and _number(sent.get("bytes")):
+        _all_lost(run, _total(run, "sum_sent", flow), flow, found)
+        return
+    if flow.sending:
+        lost = _checked_by_bytes(run, flow, lost, found)
+    _loss(lost, packets, flow, found)
+    _jitter(received, flow, found)
+
+
+def _old_udp(run: _Run, flow: _Flow, found: _Found) -> None:
+    """Add the values of UDP as 3.0 to 3.9 write it: the sender's bytes in ``sum``."""
+    both = _total(run, "sum", flow)
+    if run.server and not flow.sending:
+        found.note("sender-unknown", "a server's file does not tell what was sent")
+    else:
+        found.whole("send_rate", _number(both.get("bits_per_second")), flow.labels)
+    if flow.sending and both.get("lost_packets") == 0 and both.get("jitter_ms") == 0:
+        found.doubt(
+            "receiver-unknown",
+            "no loss and a jitter of exactly 0: this version prints that also when"
+            " nothing arrived; throughput and loss are absent",
+            "use iperf3 3.12 or later, or count packets at the receiver",
+        )
+        return
+    rate = _estimate(both, found) if flow.sending else _mean_rate(flow.sums)
+    _throughput(rate, flow, found)
+    if rate == 0 and not flow.sending and _number(both.get("bytes")):
+        _all_lost(run, both, flow, found)
+        return
+    lost, packets = _number(both.get("lost_packets")), _number(both.get("packets"))
+    _loss(lost, packets, flow, found)
+    _jitter(both, flow, found)
+
+
+def _estimate(both: dict[str, object], found: _Found) -> float | None:
+    """Return what must have arrived, where the file has only the sender's rate."""
+    rate = _number(both.get("bits_per_second"))
+    lost, packets = _number(both.get("lost_packets")), _number(both.get("packets"))
+    if rate is None or lost is None or not packets or not 0 <= lost <= packets:
+        return None
+    found.doubt(
+        "throughput-estimated",
+        "this version does not print what arrived; throughput is"
+        " send rate x (1 - lost / packets)",
+        "use iperf3 3.12 or later",
+    )
+    return rate * (1 - lost / packets)
+
+
+def _checked_by_bytes(
+    run: _Run, flow: _Flow, lost: float | None, found: _Found
+) -> float | None:
+    """Return the lost datagrams, by the bytes where the printed count exceeds them."""
+    gap = _missing_datagrams(run, flow)
+    if gap is None or lost is None or abs(lost - gap) <= max(3, 0.05 * max(lost, gap)):
+        return lost
+    if lost > gap:
+        found.doubt(
+            "loss-by-bytes",
+            f"{lost:.0f} lost datagrams are printed but only {gap:.0f} are missing by"
+            " the bytes (3.12 counts omitted seconds); the bytes are used",
+        )
+        return max(gap, 0.0)
+    found.doubt(
+        "loss-unsettled",
+        f"{gap:.0f} datagrams did not arrive but {lost:.0f} are counted as lost;"
+        " the others were lost or queued at the end",
+    )
+    return lost
+
+
+def _missing_datagrams(run: _Run, flow: _Flow) -> float | None:
+    """Return how many datagrams of the measured time were sent and not received."""
+    sent = _number(_total(run, "sum_sent", flow).get("bytes"))
+    received = _number(_total(run, "sum_received", flow).get("bytes"))
+    size = _number(run.test.get("blksize"))
+    if not sent or received is None or not size:
+        return None
+    return round((sent - received) / size)
+
+
+def _all_lost(run: _Run, sent: dict[str, object], flow: _Flow, found: _Found) -> None:
+    """Add loss 1 where data were sent and none arrived, whatever the file says."""
+    packets = _number(sent.get("packets"))
+    bytes_sent, size = _number(sent.get("bytes")), _number(run.test.get("blksize"))
+    if not packets and bytes_sent and size:
+        packets = round(bytes_sent / size)
+    found.doubt(
+        "all-lost",
+        "no datagram arrived, which iperf3 prints as 0 lost; loss is 1 and jitter"
+        " is absent",
+        "check that the receiver could be reached",
+    )
+    _loss(packets, packets, flow, found)
+
+
+def _loss(
+    lost: float | None, packets: float | None, flow: _Flow, found: _Found
+) -> None:
+    if lost is None or not packets or not 0 <= lost <= packets:
+        found.doubt(
+            "loss-absent", f"lost {lost} of {packets} packets cannot be; loss is absent"
+        )
+        return
+    found.measurements.append(
+        Measurement(
+            metric="loss",
+            value=lost / packets,
+            labels=flow.labels,
+            exposure=packets,
+            resolution=1 / packets,
+        )
+    )
+
+
+def _jitter(total: dict[str, object], flow: _Flow, found: _Found) -> None:
+    """Add the jitter; an uninitialised value is longer than the run."""
+    jitter_ms, seconds = _number(total.get("jitter_ms")), _number(total.get("seconds"))
+    if jitter_ms is None or seconds is None or not 0 <= jitter_ms < seconds * 1e3:
+        found.note("jitter-absent", f"jitter {jitter_ms} ms is none; it is absent")
+        return
+    found.whole("jitter", jitter_ms * 1e-3, flow.labels)
+
+
+def _fairness(run: _Run, flow: _Flow, found: _Found) -> None:
+    """Add each stream's throughput and Jain's index where there are several."""
+    loads = _payloads(run, flow)
+    if len(loads) < 2 or sum(loads) == 0 or _unreported(run, flow):
+        return
+    total = _found_value(found, "throughput", flow)
+    if total is None:
+        return
+    for number, load in enumerate(loads, start=1):
+        share = total * load / sum(loads)
+        found.whole("throughput", share, {**flow.labels, "stream": str(number)})
+    squares = sum(load * load for load in loads)
+    found.whole("fairness", sum(loads) ** 2 / (len(loads) * squares), flow.labels)
+
+
+def _payloads(run: _Run, flow: _Flow) -> list[float]:
+    """Return the received payload of each stream; empty where one is not known."""
+    streams = _streams(run, flow)
+    if not run.udp:
+        loads = [_number(_dict(one.get("receiver")).get("bytes")) for one in streams]
+    elif run.omit_s:
+        return []  # the counts of 3.12 hold the omitted seconds too
+    else:
+        loads = [_udp_payload(_dict(one.get("udp"))) for one in streams]
+    known = [load for load in loads if load is not None]
+    return known if len(known) == len(loads) else []
+
+
+def _udp_payload(stream: dict[str, object]) -> float | None:
+    """Return what arrived of a stream; its ``bytes`` are always the sender's."""
+    sent, packets = _number(stream.get("bytes")), _number(stream.get("packets"))
+    lost = _number(stream.get("lost_packets"))
+    if sent is None or not packets or lost is None or not 0 <= lost <= packets:
+        return None
+    return sent * (1 - lost / packets)
+
+
+def _compare_with_intervals(flow: _Flow, found: _Found) -> None:
+    """Doubt a run whose end says something else than its intervals."""
+    metric = "send_rate" if flow.sending else "throughput"
+    end, mean = _found_value(found, metric, flow), _mean_rate(flow.sums)
+    if end is None or mean is None or abs(end - mean) <= _MISMATCH * max(mean, 1.0):
+        return
+    found.doubt(
+        "interval-mismatch",
+        f"the end says {metric} {end:.4g} bit/s, the intervals {mean:.4g} bit/s",
+        "look at the intervals; run longer",
+    )
+
+
+def _found_value(found: _Found, metric: str, flow: _Flow) -> float | None:
+    """Return the whole-run value of one direction, if it was found."""
+    for one in found.measurements:
+        if one.metric == metric and one.start_s is None and one.labels == flow.labels:
+            return one.value
+    return None
+
+
+def _streams(run: _Run, flow: _Flow) -> list[dict[str, object]]:
+    """Return the end records of the streams of one direction."""
+    streams = [_dict(one) for one in _list(run.end.get("streams"))]
+    if not run.bidir:
+        return streams
+    return [one for one in streams if _stream_sends(one) == flow.sending]
+
+
+def _stream_sends(stream: dict[str, object]) -> bool:
+    part = _dict(stream.get("udp")) or _dict(stream.get("sender"))
+    return part.get("sender") is True
+
+
+def _total(run: _Run, name: str, flow: _Flow) -> dict[str, object]:
+    return _dict(run.end.get(name + flow.suffix))
+
+
+def _rate(total: dict[str, object]) -> float | None:
+    """Return bit/s from bytes and seconds; 3.0 prints only six digits of the rate."""
+    size, seconds = _number(total.get("bytes")), _number(total.get("seconds"))
+    if size is not None and size >= 0 and seconds is not None and seconds > 0:
+        return size * 8 / seconds
+    rate = _number(total.get("bits_per_second"))
+    return rate if rate is not None and rate >= 0 else None
+
+
+def _mean_rate(sums: Iterable[dict[str, object]]) -> float | None:
+    """Return the rate over all intervals, weighted by their time."""
+    size = seconds = 0.0
+    for one in sums:
+        size += _number(one.get("bytes")) or 0.0
+        seconds += _number(one.get("seconds")) or 0.0
+    return size * 8 / seconds if seconds > 0 else None
+
+
+def _workload(run: _Run) -> dict[str, str | int | float | None]:
+    test = run.test
+    protocol = test.get("protocol")
+    target = _number(test.get("target_bitrate", run.start.get("target_bitrate")))
+    direction = "reverse" if test.get("reverse") else "forward"
+    return {
+        "protocol": protocol if isinstance(protocol, str) else None,
+        "direction": "bidir" if run.bidir or test.get("bidir") else direction,
+        "streams": _integer(test.get("num_streams")),
+        "duration_s": _number(test.get("duration")) or None,  # 0 with -n and -k
+        "omit_s": run.omit_s,
+        "target_bitrate": target or None,
+        "blksize": _integer(test.get("blksize")),
+        "mss": _integer(run.mss),
+    }
+
+
+def _facts(run: _Run) -> dict[str, object]:
+    """Return what the file says about the machine; CPU is of the process alone."""
+    names = ("system_info", "sock_bufsize", "sndbuf_actual", "rcvbuf_actual", "cookie")
+    facts = {name: run.start[name] for name in names if name in run.start}
+    if isinstance(facts.get("system_info"), str):
+        facts["system_info"] = str(facts["system_info"]).strip()
+    for name in ("tos", "bytes", "blocks"):
+        if run.test.get(name):
+            facts[name] = run.test[name]
+    for name in ("sender_tcp_congestion", "receiver_tcp_congestion"):
+        if name in run.end:
+            facts[name] = run.end[name]
+    if "cpu_utilization_percent" in run.end:
+        facts["iperf3_process_cpu_percent"] = run.end["cpu_utilization_percent"]
+    return {**facts, "seen_from": "server" if run.server else "client"}
+
+
+def _version(run: _Run) -> str | None:
+    version = run.start.get("version")
+    return version.removeprefix("iperf ") if isinstance(version, str) else None
+
+
+def _started_at(run: _Run) -> str | None:
+    seconds = _number(_dict(run.start.get("timestamp")).get("timesecs"))
+    if seconds is None or not 0 < seconds < 2**36:
+        return None
+    moment = datetime.fromtimestamp(int(seconds), tz=UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _number(value: object) -> float | None:
+    """Return a number that can be one of a run, or None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if abs(number) < _ABSURD else None
+
+
+def _integer(value: object) -> int | None:
+    number = _number(value)
+    return None if number is None else int(number)
+
+
+def _dict(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,557 @@
+"""Read the classic text of netperf 2.4 to 2.7: STREAM, MAERTS, RR, CRR and CC tests.
+
+What the values are (netperf's manual and source, checked against byte and packet
+counters of captured runs). All carry the label ``test``; all are of the whole run, of
+the one stream of the test, payload only; netperf omits nothing.
+
+``throughput``
+    TCP_STREAM, TCP_MAERTS: payload over the time until the receiver had it all.
+    UDP_STREAM: the second line, what the receiver got. 10^3 prefixes for bits, 2^10
+    for Bytes (``-f K``), as in the head. Resolution: the last printed digit.
+``send_rate``
+    UDP_STREAM: the first line, what the sender handed to its kernel.
+``loss``
+    UDP_STREAM: messages sent and not received, of those sent.
+``transaction_rate``, ``rtt_mean``
+    RR, CRR, CC: transactions per second. The mean round trip of an RR test is 1 / rate
+    where one transaction was open at a time (no burst), else absent.
+``cpu_busy``
+    Label ``side`` is local (netperf) or remote (netserver): the whole machine, from
+    /proc/stat. The sentinel -1 is absent.
+``cpu_per_byte``
+    Service demand (us/KB, a KB is 1024 byte) with label ``side``: CPU seconds of the
+    whole machine over the payload that side moved.
+
+Interim results (``-D``) are intervals as the local side counts them: ``send_rate`` of
+a sending test, ``throughput`` of MAERTS, ``transaction_rate`` of RR.
+
+Omni output (human, CSV, key=value) and ``-P 0``, which has no units, are refused.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from patchstudy.errors import CaptureError
+from patchstudy.records import (
+    Capture,
+    Caveat,
+    Fault,
+    Measurement,
+    RawFile,
+    Severity,
+)
+from patchstudy.units import to_base
+
+_BANNER: Final = re.compile(
+    r"^(?:MIGRATED )?(\S[\w/ ]{2,50}) TEST from \S+ .*\bAF_\w+ to .*\bAF_\w+(.*)$"
+)
+_TESTS: Final = {
+    "TCP STREAM": "TCP_STREAM",
+    "TCP MAERTS": "TCP_MAERTS",
+    "UDP STREAM": "UDP_STREAM",
+    "UDP UNIDIRECTIONAL SEND": "UDP_STREAM",
+    "TCP REQUEST/RESPONSE": "TCP_RR",
+    "UDP REQUEST/RESPONSE": "UDP_RR",
+    "TCP Connect/Request/Response": "TCP_CRR",
+    "TCP Connect/Close": "TCP_CC",
+}
+_FAILED: Final = re.compile(
+    r"^(?:establish[_ ]control\b|(?:recv|send)_(?:response|request|data)\w*: "
+    r"|netperf: |The test you requested \(.*is unknown to this netperf)"
+)
+_KEYVAL: Final = re.compile(r"^(?:NETPERF_INTERIM_RESULT\[0\]|THROUGHPUT)=")
+_BARE: Final = re.compile(
+    r"^\s*\d+\s+\d+\s+\d+\s+\d+\.\d\d\s+\d+\.\d\d(?:\s+\S+)?\s*$"
+    r"|^\s*\d+\s+\d+\s+\d+\.\d\d\s+\d+\s+\d+\s+\d+\.\d\d\s*$"
+)
+_INTERIM: Final = re.compile(
+    r"^Interim result:\s+(\d{1,15}\.\d+) (\S+) over (\d{1,15}\.\d+) seconds"
+    r" ending at (\d{1,15}\.\d+)"
+)
+_HEAD: Final = re.compile(r"^bytes\s.*\bsecs\b")
+_UNIT: Final = re.compile(r"(10\^[369]bits|[KMG]?Bytes)/s")
+_BYTES: Final = {"Bytes": "byte", "KBytes": "KiB", "MBytes": "MiB", "GBytes": "GiB"}
+_SEGMENT: Final = re.compile(r"Segment\s*\nSize \(bytes\)\s*\n\s*(\d{1,15})")
+_TODO: Final = "run the classic test with its head (no -P 0, no -o, -O, -k)"
+_COARSE: Final = 0.01
+
+
+def _columns(pattern: str) -> re.Pattern[str]:
+    """Return the expression for a row of such columns.
+
+    ``i`` is an integer, a digit is a number with so many decimals (1: one or two), a
+    digit after a minus may be the sentinel -1.
+    """
+    columns = {"i": r"(\d{1,15})", "1": r"(\d{1,15}\.\d{1,2})"}
+    columns |= {digit: rf"(\d{{1,15}}\.\d{{{digit}}})" for digit in "23"}
+    columns |= {f"-{digit}": columns[digit].replace("(", "(-?") for digit in "23"}
+    wanted = re.findall(r"-?.", pattern)
+    return re.compile(r"^\s*" + r"\s+".join(columns[one] for one in wanted) + r"\s*$")
+
+
+#: Family -> whether with CPU -> its rows in their order.
+_ROWS: Final = {
+    ("STREAM", False): (_columns("iii22"),),
+    ("STREAM", True): (_columns("iii22-2-2-3-3"),),
+    ("UDP_STREAM", False): (_columns("ii2ii2"), _columns("i2i2")),
+    ("UDP_STREAM", True): (_columns("ii2ii1-2-3"), _columns("i2i1-2-3")),
+    ("RR", False): (_columns("iiii22"), _columns("ii")),
+    ("RR", True): (_columns("iiii22-2-2-3-3"), _columns("ii")),
+}
+
+
+def sniff(raw: RawFile) -> bool:
+    """Say whether the text has netperf's banner, an error of it, or its bare rows."""
+    lines = [line for _number, line in _lines(raw.head) if line.strip()]
+    if any(_BANNER.match(line) or _KEYVAL.match(line) for line in lines):
+        return True
+    if lines and _FAILED.match(lines[0]):
+        return "netserver" in raw.head or "netperf" in raw.head
+    return bool(lines) and bool(_BARE.match(lines[0])) and len(lines) <= 64
+
+
+def load(raw: RawFile) -> Capture:
+    """Read the output of one netperf test.
+
+    Raises
+    ------
+    CaptureError
+        If the output holds no units (``-P 0``), is of the omni kind, of several tests,
+        or is cut.
+    """
+    page = _page(raw)
+    found = _Found()
+    _interims(page, found)
+    fault = _fault(raw, page)
+    rows = [] if fault else _rows(page)
+    if rows:
+        _FAMILIES[page.family](page, rows, found)
+        _confidence(raw, found)
+    return Capture(
+        path=raw.path,
+        sha256=raw.digest,
+        tool="netperf",
+        started_at=_started_at(page),
+        workload=_workload(raw, page, rows),
+        measurements=tuple(found.measurements),
+        facts=_facts(page, rows),
+        caveats=tuple(found.caveats),
+        error=fault,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
+    """The lines of one test.
+
+    Attributes
+    ----------
+    raw
+        The file.
+    test
+        ``TCP_STREAM`` and so on; empty where netperf failed before the banner.
+    extra
+        Rest of the banner: confidence, first burst.
+    head
+        The line of units above the values; empty where it is missing.
+    body
+        Numbered lines after the head.
+    interims
+        Interim results: value, unit, length in s, end in s since 1970.
+    """
+
+    raw: RawFile
+    test: str
+    extra: str
+    head: str
+    body: list[tuple[int, str]]
+    interims: list[tuple[float, str, float, float]]
+
+    @property
+    def family(self) -> str:
+        if self.test in {"TCP_STREAM", "TCP_MAERTS"}:
+            return "STREAM"
+        return self.test if self.test == "UDP_STREAM" else "RR"
+
+    @property
+    def cpu(self) -> bool:
+        return "us/" in self.head
+
+    @property
+    def burst(self) -> int:
+        """Further transactions open at a time; old versions print it only if any."""
+        burst = re.search(r"first burst (\d{1,15})", self.extra)
+        return int(burst[1]) if burst else 0
+
+
+@dataclass(slots=True)
+class _Found:
+    """What has been read so far."""
+
+    measurements: list[Measurement] = field(default_factory=list)
+    caveats: list[Caveat] = field(default_factory=list)
+
+    def note(self, code: str, text: str) -> None:
+        self.caveats.append(Caveat(code=code, severity=Severity.NOTE, text=text))
+
+    def doubt(self, code: str, text: str, todo: str = "") -> None:
+        self.caveats.append(
+            Caveat(code=code, severity=Severity.DOUBT, text=text, todo=todo)
+        )
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines with their numbers, without the marks of a mail's quoting."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        yield number, re.sub(r"^(?:> ?)+", "", line)
+
+
+def _page(raw: RawFile) -> _Page:
+    """Find the banner, the head and the lines below it; refuse what has no such."""
+    lines = list(_lines(raw.text))
+    banners = [(n, match) for n, line in lines if (match := _BANNER.match(line))]
+    heads = [(n, line) for n, line in lines if _HEAD.match(line)]
+    if len(banners) > 1 or len(heads) > 1:
+        raise CaptureError(
+            raw.path,
+            "several netperf results in one file; save each in a file of its own",
+            where=str((banners or heads)[1][0]),
+        )
+    if not banners and not any(_FAILED.match(line) for _n, line in lines):
+        raise CaptureError(
+            raw.path, f"netperf output without test name and units; {_TODO}", where="1"
+        )
+    name, extra = banners[0][1].groups() if banners else ("", "")
+    if banners and name not in _TESTS:
+        raise CaptureError(
+            raw.path,
+            f"netperf test {name!r} is not read; known tests: "
+            + ", ".join(dict.fromkeys(_TESTS.values())),
+            where=str(banners[0][0]),
+        )
+    start, head = heads[0] if heads else (len(lines), "")
+    return _Page(
+        raw=raw,
+        test=_TESTS.get(name, ""),
+        extra=extra,
+        head=head,
+        body=lines[start:],
+        interims=[
+            (float(m[1]), m[2], float(m[3]), float(m[4]))
+            for _n, line in lines
+            if (m := _INTERIM.match(line))
+        ],
+    )
+
+
+def _fault(raw: RawFile, page: _Page) -> Fault | None:
+    """Say what made netperf fail, if it did."""
+    for number, line in _lines(raw.text):
+        if _FAILED.match(line):
+            return Fault(text=line.strip(), where=str(number))
+    if not page.head:
+        at_csv = re.search(r"^[\w ()%/]+,[\w ()%/]+,", raw.text, re.MULTILINE)
+        if at_csv or re.search(r"^[A-Z_]+=", raw.text, re.MULTILINE):
+            raise CaptureError(raw.path, f"netperf's omni output is not read; {_TODO}")
+        raise CaptureError(raw.path, "netperf's result is missing; was it cut short?")
+    return None
+
+
+def _rows(page: _Page) -> list[list[str]]:
+    """Return the fields of the result's rows.
+
+    Raises
+    ------
+    CaptureError
+        If a row is missing, has other columns, or stands more than once.
+    """
+    patterns = _ROWS[page.family, page.cpu]
+    lines = [(number, line) for number, line in page.body if line.strip()]
+    rows = []
+    for pattern, (number, line) in zip(patterns, lines, strict=False):
+        match = pattern.match(line)
+        if not match:
+            raise CaptureError(
+                page.raw.path,
+                f"not the columns of {page.test}: {line.strip()!r}; was it cut short?",
+                where=str(number),
+            )
+        rows.append(list(match.groups()))
+    if len(rows) < len(patterns):
+        raise CaptureError(
+            page.raw.path,
+            f"{page.test} prints {len(patterns)} rows, here are {len(rows)};"
+            " was it cut short?",
+        )
+    again = [n for n, line in lines[len(patterns) :] if patterns[0].match(line)]
+    if again:
+        raise CaptureError(
+            page.raw.path,
+            "several netperf results in one file; save each in a file of its own",
+            where=str(again[0]),
+        )
+    return rows
+
+
+def _stream(page: _Page, rows: list[list[str]], found: _Found) -> None:
+    """Read TCP_STREAM and TCP_MAERTS: sizes, time, rate; utilisation and demand."""
+    fields = rows[0]
+    _rate(page, "throughput", fields[4], found)
+    if page.cpu:
+        for side, at in (("local", 5), ("remote", 6)):
+            _cpu(page, side, fields[at], fields[at + 2], found)
+
+
+def _udp_stream(page: _Page, rows: list[list[str]], found: _Found) -> None:
+    """Read UDP_STREAM: first the sender's row, then the receiver's."""
+    sender, receiver = rows
+    _rate(page, "throughput", receiver[3], found)
+    _rate(page, "send_rate", sender[5], found)
+    sent, received = int(sender[3]), int(receiver[2])
+    if 0 <= received <= sent and sent > 0:
+        found.measurements.append(
+            Measurement(
+                metric="loss",
+                value=(sent - received) / sent,
+                labels={"test": page.test},
+                exposure=float(sent),
+                resolution=1 / sent,
+            )
+        )
+    else:
+        found.doubt(
+            "loss-absent",
+            f"{received} messages received of {sent} sent cannot be; loss is absent",
+        )
+    if page.cpu:
+        _cpu(page, "local", sender[6], sender[7], found)
+        _cpu(page, "remote", receiver[4], receiver[5], found)
+
+
+def _request_response(page: _Page, rows: list[list[str]], found: _Found) -> None:
+    """Read the tests that count transactions: sizes, time, rate; CPU."""
+    fields = rows[0]
+    if not re.search(r"per sec", page.head):
+        raise CaptureError(
+            page.raw.path,
+            "a request/response test in bits (-f) adds up both directions;"
+            " run it without -f",
+        )
+    rate, last = float(fields[5]), _last_digit(fields[5])
+    labels = {"test": page.test}
+    found.measurements.append(
+        Measurement(
+            metric="transaction_rate", value=rate, labels=labels, resolution=last
+        )
+    )
+    if rate == 0:
+        _zero("transaction-rate", "no transaction was completed", found)
+    elif page.burst:
+        found.note(
+            "rtt-absent",
+            f"{page.burst + 1} transactions were open at a time, so their rate tells"
+            " no round trip",
+        )
+    elif page.test.endswith("_RR"):
+        found.measurements.append(
+            Measurement(
+                metric="rtt_mean",
+                value=1 / rate,
+                labels=labels,
+                resolution=last / rate**2,
+            )
+        )
+    _request_response_doubts(page, fields, found)
+
+
+def _request_response_doubts(page: _Page, fields: list[str], found: _Found) -> None:
+    """Add the CPU of either side, and what UDP_RR does not tell."""
+    if page.test == "UDP_RR":
+        found.doubt(
+            "udp-rr-may-stop",
+            "one lost datagram stops UDP_RR and the rate still looks plausible",
+            "compare with the other runs, or use TCP_RR",
+        )
+    if page.cpu:
+        _cpu(page, "local", fields[6], None, found)
+        _cpu(page, "remote", fields[7], None, found)
+
+
+_FAMILIES: Final = {
+    "STREAM": _stream,
+    "UDP_STREAM": _udp_stream,
+    "RR": _request_response,
+}
+
+
+def _rate(page: _Page, metric: str, text: str, found: _Found) -> None:
+    """Add a rate with its last digit; doubt it where it is 0 or has too few digits."""
+    unit = _UNIT.search(page.head)
+    if not unit:
+        raise CaptureError(
+            page.raw.path, f"no known unit of throughput in the head; {_TODO}"
+        )
+    value, last = _bits(float(text), unit[1]), _bits(_last_digit(text), unit[1])
+    found.measurements.append(
+        Measurement(
+            metric=metric, value=value, labels={"test": page.test}, resolution=last
+        )
+    )
+    if value == 0:
+        _zero(metric, f"{metric} is printed as {text}: less than half a digit", found)
+    elif last > _COARSE * value:
+        found.doubt(
+            "coarse-resolution",
+            f"{metric} {text} has too few digits to see a change below"
+            f" {100 * last / value:.0f} %",
+            "use -f k for slow links",
+        )
+
+
+def _zero(metric: str, text: str, found: _Found) -> None:
+    found.doubt(
+        f"zero-{metric.replace('_', '-')}",
+        text,
+        "check that the link was up; use -f k for slow links",
+    )
+
+
+def _cpu(page: _Page, side: str, busy: str, demand: str | None, found: _Found) -> None:
+    """Add utilisation (percent) and service demand (us/KB) of one side."""
+    labels = {"test": page.test, "side": side}
+    if not 0 <= float(busy) <= 100:
+        found.note("cpu-absent", f"the CPU of the {side} side was not measured")
+        return
+    found.measurements.append(
+        Measurement(
+            metric="cpu_busy",
+            value=float(busy) / 100,
+            labels=labels,
+            resolution=_last_digit(busy) / 100,
+        )
+    )
+    if demand is None or float(demand) < 0:
+        return
+    found.measurements.append(
+        Measurement(
+            metric="cpu_per_byte",
+            value=float(demand) * 1e-6 / 1024,
+            labels=labels,
+            resolution=_last_digit(demand) * 1e-6 / 1024,
+        )
+    )
+
+
+def _interims(page: _Page, found: _Found) -> None:
+    """Add the interim results as the local side counted them."""
+    metric = "throughput" if page.test == "TCP_MAERTS" else "send_rate"
+    for value, unit, length, end in page.interims:
+        bits = _UNIT.search(unit)
+        if not bits and unit != "Trans/s":
+            found.note("interim-unread", f"interim results in {unit!r} are not read")
+            return
+        if page.family == "RR" and bits:
+            return  # both directions added up
+        start = end - length - _origin(page)
+        found.measurements.append(
+            Measurement(
+                metric=metric if bits else "transaction_rate",
+                value=_bits(value, bits[1]) if bits else value,
+                start_s=max(start, 0.0),
+                end_s=end - _origin(page),
+                labels={"test": page.test},
+            )
+        )
+
+
+def _origin(page: _Page) -> float:
+    """Return when the first interim result began, in seconds since 1970."""
+    _value, _unit, length, end = page.interims[0]
+    return end - length
+
+
+def _started_at(page: _Page) -> str | None:
+    if not page.interims or not 1e9 < _origin(page) < 2**36:
+        return None
+    moment = datetime.fromtimestamp(int(_origin(page)), tz=UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _confidence(raw: RawFile, found: _Found) -> None:
+    """Pass on netperf's own warning about its confidence interval."""
+    lines = [line for _number, line in _lines(raw.text) if line.startswith("!!!")]
+    if not any("confidence was not achieved" in line for line in lines):
+        return
+    width = re.search(r"Throughput\s*:\s*(\S+)", "\n".join(lines))
+    found.doubt(
+        "confidence-not-achieved",
+        "netperf did not reach the confidence asked for within its iterations"
+        + (f"; its interval for the throughput is {width[1]}" if width else ""),
+        "find what varies, or allow more iterations (-i)",
+    )
+
+
+def _workload(
+    raw: RawFile, page: _Page, rows: list[list[str]]
+) -> dict[str, str | int | float | None]:
+    """Return what was run; the duration is the measured one."""
+    workload: dict[str, str | int | float | None] = {
+        "protocol": page.test.partition("_")[0] or None,
+        "test": page.test or None,
+    }
+    if page.family != "RR":
+        reverse = page.test == "TCP_MAERTS"
+        workload["direction"] = "reverse" if reverse else "forward"
+    workload["streams"] = 1
+    if rows:
+        at, sizes = _SIZES[page.family]
+        workload["duration_s"] = float(rows[0][at])
+        workload |= {name: int(rows[0][column]) for name, column in sizes.items()}
+    segment = _SEGMENT.search(raw.text)
+    if segment:
+        workload["mss"] = int(segment[1])
+    return workload
+
+
+#: Family -> column of the elapsed time, and of the message sizes.
+_SIZES: Final = {
+    "STREAM": (3, {"send_size": 2}),
+    "UDP_STREAM": (2, {"send_size": 1}),
+    "RR": (4, {"request_size": 2, "response_size": 3}),
+}
+
+
+def _facts(page: _Page, rows: list[list[str]]) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    confidence = re.search(r"\+/-\S+ @ \S+ conf\.", page.extra)
+    if confidence:
+        facts["confidence"] = confidence[0]
+    if page.family == "RR":
+        facts["burst"] = page.burst
+    if not rows:
+        return facts
+    first = rows[0]
+    if page.family == "STREAM":
+        facts |= {"recv_socket_byte": int(first[0]), "send_socket_byte": int(first[1])}
+    elif page.family == "UDP_STREAM":
+        facts |= {"send_socket_byte": int(first[0]), "send_errors": int(first[4])}
+    elif page.cpu:
+        names = ("local_us_per_transaction", "remote_us_per_transaction")
+        demands = [float(one) for one in first[8:10]]
+        facts |= {n: one for n, one in zip(names, demands, strict=True) if one >= 0}
+    return facts
+
+
+def _bits(value: float, unit: str) -> float:
+    """Return bit/s from netperf's unit; its Bytes have prefixes of 2^10."""
+    if unit in _BYTES:
+        return to_base(value, _BYTES[unit])[0] * 8
+    return to_base(value, unit + "/s")[0]
+
+
+def _last_digit(text: str) -> float:
+    """Return what one more in the last printed digit means."""
+    return 10.0 ** -len(text.partition(".")[2])

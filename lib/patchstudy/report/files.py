@@ -1,0 +1,46 @@
+"""Files that are there whole or not at all."""
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write one file whole, or leave what was there; its folder must exist."""
+    write_all(path.parent, {path.name: data})
+
+
+def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files beside their final names, then rename all of them.
+
+    A program that is stopped, or a disk that is full, leaves the old files as they
+    were; nothing half-written ever has a final name.
+
+    Parameters
+    ----------
+    folder
+        An existing folder.
+    files
+        Content by plain file name.
+
+    Raises
+    ------
+    ValueError
+        A name is not a plain file name.
+    OSError
+        The folder cannot be written; nothing is left behind in it.
+    """
+    for name in files:
+        if Path(name).name != name:
+            raise ValueError(f"{name!r} is not a plain file name")
+    # Not tempfile: its files are closed to everyone but their owner.
+    mark = secrets.token_hex(6)
+    beside = {name: folder / f".{name}.{mark}.tmp" for name in files}
+    try:
+        for name, data in files.items():
+            beside[name].write_bytes(data)
+        for name, temporary in beside.items():
+            temporary.replace(folder / name)
+    finally:
+        for temporary in beside.values():
+            temporary.unlink(missing_ok=True)

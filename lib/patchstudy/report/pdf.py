@@ -1,0 +1,373 @@
+"""An executed notebook becomes a PDF for paper and archives, by way of Typst.
+
+All text goes into the Typst source as string literals, never as markup: nothing that
+stands in a raw file or a cell is ever read as Typst code. Code cells are left out.
+"""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib as mpl
+import mistune
+import typst
+from matplotlib.ft2font import FT2Font
+from mistune.util import unescape
+from nbformat import NotebookNode
+
+from patchstudy.errors import StudyError, printable
+from patchstudy.report.outputs import Picture, may_link, parts, picture, preferred
+from patchstudy.report.table import Note, Table, visible, visible_lines
+
+_STYLE: Final = Path(__file__).parent / "template" / "report.typ"
+_FONTS: Final = Path(mpl.get_data_path()) / "fonts" / "ttf"
+_FAMILIES: Final = ("DejaVuSans.ttf", "DejaVuSans-*.ttf", "DejaVuSansMono*.ttf")
+
+_STYLES: Final = {"strong": "strong", "emphasis": "emph", "strikethrough": "strike"}
+
+_MOST_ROWS: Final = 200  # Typst needs seconds for thousands; the page has them all
+_MOST_LINES: Final = 200
+_LONG_WORD: Final = re.compile(r"\S{18,}")
+_NUMBER_LENGTH: Final = 24
+_LONG_LINE: Final = re.compile(r"\S{80,}")
+_BREAK: Final = re.compile(r"([/_:.,=&-]|\w{8})(?=\S)")
+_MAY_BREAK: Final = r"\1" + "\u200b"
+_LAYOUT: Final = frozenset("\n\u200b")
+_PAGE_PT: Final = 493.0  # width of the text
+_CELL_PT: Final = 8.0  # left and right of the text in a cell
+_LETTER_EM: Final = 0.6
+_SIZES_PT: Final = (8.5, 7.5, 6.5)
+
+
+def to_pdf(notebook: NotebookNode, *, title: str, subtitle: str) -> bytes:
+    """Return the PDF of an executed notebook.
+
+    Parameters
+    ----------
+    notebook
+        Its first heading is left out where it repeats the title.
+    title
+        Stands at the top of the first page and in the header of the others.
+    subtitle
+        One line below the title; may be empty.
+
+    Returns
+    -------
+    bytes
+        A4, tagged, with bookmarks; equal for equal notebooks on one platform.
+
+    Raises
+    ------
+    StudyError
+        A figure is damaged.
+    """
+    source, pictures = to_typst(notebook, title=title, subtitle=subtitle)
+    with tempfile.TemporaryDirectory(prefix="patchstudy-") as name:
+        folder = Path(name)
+        for font in _fonts():
+            shutil.copyfile(font, folder / font.name)
+        shutil.copyfile(_STYLE, folder / _STYLE.name)
+        for number, one in enumerate(pictures):
+            (folder / _file_name(number, one)).write_bytes(one.data)
+        main = folder / "main.typ"
+        main.write_text(source, encoding="utf-8")
+        return _compiled(main)
+
+
+def to_typst(
+    notebook: NotebookNode, *, title: str, subtitle: str
+) -> tuple[str, list[Picture]]:
+    """Return the Typst source of a notebook and the pictures it shows, in order."""
+    document = _Document(title=title, levels=[], pictures=[])
+    body = "\n\n".join(document.blocks(notebook))
+    head = (
+        '#import "report.typ": grid-of, note, report\n'
+        f"#show: report.with({_string(title)}, {_string(subtitle)})\n\n"
+    )
+    return f"{head}{body}\n", document.pictures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    """What must be known about the document so far while it is written."""
+
+    title: str
+    levels: list[int]
+    pictures: list[Picture]
+
+    def blocks(self, notebook: NotebookNode) -> Iterator[str]:
+        """Typst source of everything shown, code cells left out."""
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                yield from self.markdown(cell.source)
+            elif cell.cell_type == "raw":
+                yield _raw(cell.source)
+            for output in cell.get("outputs", []):
+                yield from self.output(output)
+
+    def markdown(self, source: str) -> Iterator[str]:
+        for token in _tokens(source):
+            if token["type"] == "heading":
+                yield self.heading(token)
+            else:
+                yield _block(token)
+
+    def heading(self, token: dict[str, Any]) -> str:
+        level = token["attrs"]["level"]
+        if level == 1 and not self.levels and _words(token) == self.title:
+            return ""
+        # Screen readers need levels without gaps: count the headings that hold it.
+        while self.levels and self.levels[-1] >= level:
+            self.levels.pop()
+        self.levels.append(level)
+        return f"#heading(level: {len(self.levels)})[{_inline(token)}]"
+
+    def output(self, output: NotebookNode) -> Iterator[str]:
+        if output.output_type == "stream":
+            yield _raw(output.text)
+        elif output.output_type == "error":
+            yield _raw("\n".join(output.traceback))
+        else:
+            yield from self.data(output)
+
+    def data(self, output: NotebookNode) -> Iterator[str]:
+        mime = preferred(output.data)
+        found = picture(output, mime)
+        if found:
+            self.pictures.append(found)
+            yield _figure(len(self.pictures) - 1, found)
+        elif mime == "text/html":
+            yield from map(_part, parts(output.data[mime]))
+        elif mime == "text/markdown":
+            yield from self.markdown(output.data[mime])
+        elif mime:
+            yield _raw(output.data[mime])
+
+
+def _tokens(source: str) -> list[dict[str, Any]]:
+    parse = mistune.create_markdown(renderer=None, plugins=["table", "strikethrough"])
+    tokens = parse(visible_lines(source))
+    assert not isinstance(tokens, str)  # only renderers make text
+    return tokens
+
+
+def _block(token: dict[str, Any]) -> str:
+    kind = token["type"]
+    if kind in {"paragraph", "block_text"}:
+        return _inline(token)
+    if kind == "list":
+        return _list(token)
+    if kind == "table":
+        return _markdown_table(token)
+    return _simple_block(token)
+
+
+def _simple_block(token: dict[str, Any]) -> str:
+    match token["type"]:
+        case "block_code":
+            return _raw(token["raw"])
+        case "block_quote":
+            return f"#quote[{_blocks(token)}]"
+        case "thematic_break":
+            return "#line(length: 100%, stroke: .4pt + luma(180))"
+        case "heading":
+            return f"#strong[{_inline(token)}]"  # within a list or a quotation
+    return _text(token["raw"]) if token.get("raw", "").strip() else ""
+
+
+def _blocks(token: dict[str, Any]) -> str:
+    return "\n\n".join(filter(None, map(_block, token["children"])))
+
+
+def _list(token: dict[str, Any]) -> str:
+    items = ", ".join(f"[{_blocks(item)}]" for item in token["children"])
+    tight = "true" if token.get("tight", True) else "false"
+    if not token["attrs"].get("ordered"):
+        return f"#list(tight: {tight}, {items})"
+    start = token["attrs"].get("start", 1)
+    return f"#enum(tight: {tight}, start: {start}, {items})"
+
+
+def _inline(token: dict[str, Any]) -> str:
+    return "".join(map(_span, token.get("children", [])))
+
+
+def _words(token: dict[str, Any]) -> str:
+    return token.get("raw") or "".join(map(_words, token.get("children", [])))
+
+
+def _span(token: dict[str, Any]) -> str:
+    kind = token["type"]
+    if kind in _STYLES:
+        return f"#{_STYLES[kind]}[{_inline(token)}]"
+    match kind:
+        case "codespan":
+            return f"#raw({_string(token['raw'])})"
+        case "link":
+            return _link(token)
+        case "image":
+            return f"{_text('[')}{_inline(token)}{_text(']')}"
+    return _plain(token)
+
+
+def _plain(token: dict[str, Any]) -> str:
+    match token["type"]:
+        case "softbreak":
+            return _text(" ")
+        case "linebreak":
+            return "#linebreak()"
+        case "text":
+            return _text(unescape(token["raw"]))
+    return _text(token["raw"]) if "raw" in token else _inline(token)
+
+
+def _link(token: dict[str, Any]) -> str:
+    url = token["attrs"]["url"]
+    if not may_link(url):
+        return f"{_inline(token)}{_text(f' ({url})')}"
+    if url.startswith("#"):  # a place on the page, not in the PDF
+        return _inline(token)
+    return f"#link({_string(url)})[{_inline(token)}]"
+
+
+def _markdown_table(token: dict[str, Any]) -> str:
+    head = token["children"][0]["children"]
+    aligns = [cell["attrs"].get("align") or "left" for cell in head]
+    rows = [
+        [_inline(cell) for cell in row["children"]]
+        for part in token["children"][1:]
+        for row in part["children"]
+    ]
+    return _grid(aligns, [_inline(cell) for cell in head], rows, "")
+
+
+def _part(part: Table | Note) -> str:
+    if isinstance(part, Note):
+        return f"#note({_string(part.kind)})[{_text(part.text)}]"
+    aligns = [column.align for column in part.columns]
+    names = [_cell(column.name, "left") for column in part.columns]
+    rows = [list(map(_cell, row, aligns)) for row in part.rows[:_MOST_ROWS]]
+    grid = _grid(aligns, names, rows, part.caption)
+    left_out = len(part.rows) - len(rows)
+    if not left_out:
+        return grid
+    return f"{grid}\n\n{_text(f'{left_out} more rows stand in the HTML report.')}"
+
+
+def _grid(
+    aligns: Sequence[str],
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str,
+) -> str:
+    """A table from Typst content; its letters get smaller the wider it is."""
+    if not names:
+        return ""
+    cells = "\n".join("".join(f"[{cell}], " for cell in row) for row in rows)
+    head = "".join(f"[{name}], " for name in names)
+    title = f"[{_text(caption)}]" if caption else "none"
+    size = _size([names, *rows])
+    return (
+        f"#grid-of(({', '.join(aligns)},), {size}pt, {title}, ({head}), (\n{cells}\n))"
+    )
+
+
+def _size(rows: Iterable[Sequence[str]]) -> float:
+    """The largest letters with which every row fits on one line, or the smallest."""
+    longest = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    space = _PAGE_PT - _CELL_PT * len(longest)
+    fitting = [size for size in _SIZES_PT if sum(longest) * size * _LETTER_EM <= space]
+    return fitting[0] if fitting else _SIZES_PT[-1]
+
+
+def _cell(text: str, align: str) -> str:
+    shown = _LONG_WORD.sub(_broken, visible(text))
+    # A number stays on one line with its unit.
+    is_number = align == "right" and len(shown) < _NUMBER_LENGTH
+    return _text(shown.replace(" ", "\u00a0") if is_number else shown)
+
+
+def _broken(word: re.Match[str]) -> str:
+    return _BREAK.sub(_MAY_BREAK, word[0])
+
+
+def _figure(number: int, found: Picture) -> str:
+    caption = f"[{_text(found.caption)}]" if found.caption else "none"
+    name = _string(_file_name(number, found))
+    return f"#figure(image({name}, alt: {_string(found.alt)}), caption: {caption})"
+
+
+def _file_name(number: int, found: Picture) -> str:
+    return f"figure-{number}.{found.mime.removeprefix('image/').removesuffix('+xml')}"
+
+
+def _raw(text: str) -> str:
+    lines = visible_lines(text).rstrip("\n").split("\n")
+    left_out = len(lines) - _MOST_LINES
+    if left_out > 0:
+        lines = [*lines[:_MOST_LINES], f"({left_out} more lines)"]
+    shown = _LONG_LINE.sub(_broken, "\n".join(lines))
+    return f"#raw(block: true, {_string(shown)})"
+
+
+def _text(text: str) -> str:
+    return f"#{_string(text)}"
+
+
+def _string(text: str) -> str:
+    """A Typst string literal; what no font can draw is shown as an escape."""
+    drawn = "".join(one if _can_draw(one) else _escape(one) for one in text)
+    quoted = drawn.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{quoted}"'
+
+
+def _can_draw(character: str) -> bool:
+    if character in _LAYOUT:
+        return True
+    return visible(character) == character and ord(character) in _glyphs()
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _fonts() -> list[Path]:
+    """Regular, bold and italic DejaVu; never the fonts of the system.
+
+    The folder also holds a font that draws a box for every character there is.
+    """
+    return sorted(font for pattern in _FAMILIES for font in _FONTS.glob(pattern))
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    return frozenset(FT2Font(_FONTS / "DejaVuSans.ttf").get_charmap())
+
+
+def _compiled(main: Path) -> bytes:
+    try:
+        return _compile(main, ["ua-1"])
+    except typst.TypstError:
+        # Something in it is not accessible; the report matters more than the mark.
+        pass
+    try:
+        return _compile(main, [])
+    except typst.TypstError as error:
+        raise StudyError(f"the PDF cannot be made: {printable(str(error))}") from error
+
+
+def _compile(main: Path, standards: list) -> bytes:
+    made = typst.compile(
+        main,
+        root=main.parent,
+        font_paths=[main.parent],
+        ignore_system_fonts=True,
+        pdf_standards=standards,
+    )
+    assert isinstance(made, bytes)  # a list is for images of pages
+    return made

@@ -1,0 +1,84 @@
+"""Runs that failed, events that were counted, and what none at all can show."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import binomtest, chi2, fisher_exact
+
+from patchstudy.stats.arrays import finite
+from patchstudy.stats.estimates import Estimate
+
+POISSON_DISPERSION: Final = 1.5
+"""Dispersion above which counts are not taken as Poisson (STATISTICS 3.10)."""
+POISSON_ALPHA: Final = 0.05
+"""Level of the test that they are."""
+NONE_IN_ALPHA: Final = 0.05
+"""Chance of seeing none although the true share is at the bound of `none_in`."""
+
+
+def wilson(k: int, n: int, confidence: float) -> Estimate:
+    """Share ``k / n`` with the score interval (Wilson 1927)."""
+    interval = binomtest(k, n).proportion_ci(confidence, method="wilson")
+    return Estimate(
+        value=k / n,
+        low=float(interval.low),
+        high=float(interval.high),
+        confidence=confidence,
+        method="Wilson",
+    )
+
+
+def fisher_p(table: Sequence[Sequence[int]]) -> float:
+    """Two-sided exact p of independence in a table of two by two (Fisher 1934)."""
+    _, p_value = fisher_exact(np.asarray(table, dtype=np.int64))
+    return float(p_value)
+
+
+def none_in(n_runs: int) -> float:
+    """Upper 95 % bound of the share of runs with an event after none had one.
+
+    The share at which seeing none in ``n_runs`` has the probability .05. It needs
+    independent runs only, not independent packets.
+    """
+    if n_runs < 1:
+        raise ValueError(f"n_runs: {n_runs} given; give at least 1")
+    return 1 - NONE_IN_ALPHA ** (1 / n_runs)
+
+
+def dispersion(counts: ArrayLike, exposures: ArrayLike) -> float | None:
+    """Variance of counts over that of a Poisson: chi squared divided by n - 1.
+
+    About 1 for independent events, above for bursts. None where nothing was counted.
+
+    Parameters
+    ----------
+    counts
+        Events per run.
+    exposures
+        What they were counted in, per run: packets, seconds; all above 0.
+    """
+    seen = finite(counts, least=2, what="counts")
+    over = finite(exposures, least=2, what="exposures")
+    if seen.size != over.size:
+        raise ValueError(f"{seen.size} counts but {over.size} exposures; give one each")
+    if seen.min() < 0 or over.min() <= 0:
+        raise ValueError("a count is negative or an exposure is not above 0")
+    if seen.sum() == 0:
+        return None
+    expected = seen.sum() * over / over.sum()
+    return float(((seen - expected) ** 2 / expected).sum() / (seen.size - 1))
+
+
+def poisson_fits(counts: ArrayLike, exposures: ArrayLike) -> bool:
+    """Whether a Poisson may be used: dispersion small and not rejected either.
+
+    False where nothing was counted: there is then nothing that supports it.
+    """
+    ratio = dispersion(counts, exposures)
+    if ratio is None:
+        return False
+    df = np.size(counts) - 1
+    fits = float(chi2.sf(ratio * df, df)) >= POISSON_ALPHA
+    return fits and ratio <= POISSON_DISPERSION

@@ -1,0 +1,345 @@
+"""The design of a study, as declared in ``study.toml`` before the data were seen."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from patchstudy.errors import StudyError
+from patchstudy.metrics import Kind, Metric, Scale, metric
+from patchstudy.study.keys import Keys
+from patchstudy.units import to_base
+
+LAYOUT: Final = "{device}/{variant}/boot-{boot}/{purpose}-{run}/{workload}.{rest}"
+
+#: Smallest change that matters where the study declares none: proposals, to be
+#: confirmed on A/A data; a study should declare its own.
+DEFAULT_MARGINS: Final[Mapping[Kind, str]] = {
+    Kind.RATE: "2 %",
+    Kind.LATENCY: "5 %",
+    Kind.COST: "5 %",
+    Kind.SHARE: "2 pp",
+    Kind.PROPORTION: "0.1 pp",
+    Kind.COUNT: "0.1 pp",
+}
+
+
+class Role(StrEnum):
+    """What a metric is for in this study."""
+
+    PRIMARY = "primary"  # answers the question
+    GUARD = "guard"  # must not get worse
+    MECHANISM = "mechanism"  # explains
+    CONTROL = "control"  # must not change: the patch does nothing there
+    DIAGNOSTIC = "diagnostic"  # looked at, not decided on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margin:
+    """The smallest change that matters, or the largest harm that is accepted.
+
+    Attributes
+    ----------
+    value
+        With scale ``ratio`` a fraction (0.01 is one percent), with ``difference`` in
+        the metric's base unit (for a count: per packet).
+    scale
+        Whether it is relative or absolute.
+    text
+        As the study wrote it.
+    declared
+        False where it is one of ``DEFAULT_MARGINS``.
+    """
+
+    value: float
+    scale: Scale
+    text: str
+    declared: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One declared metric.
+
+    Attributes
+    ----------
+    metric
+        What is measured.
+    role
+        What it is for.
+    workloads, devices
+        Where it applies; empty means on every one that has it.
+    where
+        Labels that choose one number where a file holds several.
+    margin
+        Smallest change that matters.
+    ceiling
+        Value that nothing behind the device can exceed, in the base unit, or None.
+    expect
+        ``"lower"`` or ``"higher"`` for a mechanism; ``"same"`` for a primary metric
+        of a patch that claims to change nothing; else empty.
+    required
+        Whether a guard that was not measured or not resolved blocks acceptance.
+    """
+
+    metric: Metric
+    role: Role
+    workloads: tuple[str, ...]
+    devices: tuple[str, ...]
+    where: Mapping[str, str]
+    margin: Margin
+    ceiling: float | None
+    expect: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controls:
+    """Workloads and devices on which the patch must change nothing."""
+
+    workloads: tuple[str, ...]
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What the mail says about the change of one metric."""
+
+    text: str
+    metric: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """How the study was planned: what is compared, within what, and what counts.
+
+    Attributes
+    ----------
+    question
+        What the study asks, in one sentence.
+    baseline, patched
+        Names of the variants; the first of ``patched`` is judged against baseline.
+    unit
+        ``"build"``, ``"boot"`` or ``"run"``: the level at which variants took turns.
+    block
+        Factor in which they took turns (``"boot"``, ``"block"``), or empty.
+    treatment
+        Run facts by which the variants differ on purpose (``"build_id"``).
+    not_measured
+        What was left out, in the author's words, for the report.
+    digest
+        sha256 of ``study.toml``: changing a margin later changes it.
+    """
+
+    path: Path
+    question: str
+    baseline: str
+    patched: tuple[str, ...]
+    unit: str
+    block: str
+    alpha: float
+    layout: str
+    metrics: tuple[Planned, ...]
+    controls: Controls
+    devices: Mapping[str, Mapping[str, str]]
+    claims: tuple[Claim, ...]
+    treatment: tuple[str, ...]
+    setting: str
+    not_measured: tuple[str, ...]
+    digest: str
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """All variants, baseline first."""
+        return (self.baseline, *self.patched)
+
+
+def read_design(folder: Path) -> Design:
+    """Read and check ``study.toml``.
+
+    Raises
+    ------
+    StudyError
+        One line for every mistake, each with the file, the key and what would be right.
+    """
+    path = folder / "study.toml"
+    try:
+        data = path.read_bytes()
+        table = tomllib.loads(data.decode("utf-8"))
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file; a study needs one") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise StudyError(f"{path}: not TOML ({error})") from error
+    keys = Keys(path, table)
+    design = Design(
+        path=path,
+        question=keys.text("question"),
+        baseline=keys.text("baseline", default="baseline"),
+        patched=keys.texts("patched", default=("patched",)),
+        unit=keys.choice("unit", ("build", "boot", "run")),
+        block=keys.text("block", default=""),
+        alpha=keys.fraction("alpha", default=0.05),
+        layout=_layout(keys),
+        metrics=tuple(_planned(one) for one in keys.tables("metrics")),
+        controls=_controls(keys),
+        devices=_devices(keys),
+        claims=tuple(_claim(one) for one in keys.tables("claims")),
+        treatment=keys.texts("treatment", default=()),
+        setting=keys.text("setting", default=""),
+        not_measured=keys.texts("not_measured", default=()),
+        digest=sha256(data).hexdigest(),
+    )
+    _whole(keys, design)
+    keys.finish()
+    return design
+
+
+def parse_margin(text: str, quantity: Metric, *, declared: bool = True) -> Margin:
+    """Read a margin such as ``"1 %"``, ``"0.5 pp"`` or ``"20 us"``.
+
+    Raises
+    ------
+    ValueError
+        If it is no positive number with a unit, or the unit does not fit the metric.
+    """
+    match = re.fullmatch(r"\+?\s*(\d+(?:\.\d+)?)\s*(\S+)", text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise ValueError(f"{text!r} is no margin; write it as '1 %' or '0.5 pp'")
+    number, unit = float(match[1]), match[2]
+    if unit == "%":
+        return Margin(
+            value=number / 100, scale=Scale.RATIO, text=text, declared=declared
+        )
+    value, base = to_base(number, unit)
+    if base != quantity.unit:
+        raise ValueError(
+            f"{text!r} does not fit {quantity.name}, which is in {quantity.unit!r}"
+        )
+    return Margin(value=value, scale=Scale.DIFFERENCE, text=text, declared=declared)
+
+
+def _layout(keys: Keys) -> str:
+    layout = keys.text("layout", default=LAYOUT)
+    names = re.findall(r"{([^{}]*)}", layout)
+    missing = [name for name in ("device", "variant") if name not in names]
+    if missing:
+        keys.wrong("layout", f"has no {{{missing[0]}}}; as in {LAYOUT!r}")
+    if len(set(names)) != len(names):
+        keys.wrong("layout", "names a factor twice")
+    for name in names:
+        if not name.isidentifier():
+            keys.wrong("layout", f"{{{name}}} is no name; use letters and _")
+    return layout
+
+
+def _planned(keys: Keys) -> Planned:
+    quantity = _metric(keys)
+    role = Role(
+        keys.choice("role", [role.value for role in Role if role is not Role.CONTROL])
+    )
+    planned = Planned(
+        metric=quantity,
+        role=role,
+        workloads=keys.text_or_texts("workload"),
+        devices=keys.text_or_texts("device"),
+        where=keys.text_table("where"),
+        margin=_margin(keys, quantity),
+        ceiling=_ceiling(keys, quantity),
+        expect=keys.choice("expect", ("lower", "higher", "same", ""), default=""),
+        required=keys.flag("required", default=True),
+    )
+    keys.finish_table()
+    return planned
+
+
+def _metric(keys: Keys) -> Metric:
+    name = keys.text("name")
+    try:
+        return metric(name)
+    except ValueError as error:
+        keys.wrong("name", str(error))
+        return metric("throughput")
+
+
+def _margin(keys: Keys, quantity: Metric) -> Margin:
+    text = keys.text("margin", default="")
+    default = parse_margin(DEFAULT_MARGINS[quantity.kind], quantity, declared=False)
+    if not text:
+        return default
+    try:
+        return parse_margin(text, quantity)
+    except ValueError as error:
+        keys.wrong("margin", str(error))
+        return default
+
+
+def _ceiling(keys: Keys, quantity: Metric) -> float | None:
+    text = keys.text("ceiling", default="")
+    if not text:
+        return None
+    number, _, unit = text.strip().partition(" ")
+    try:
+        value, base = to_base(float(number), unit)
+    except ValueError as error:
+        keys.wrong("ceiling", f"{text!r} is no value with a unit ({error})")
+        return None
+    if base != quantity.unit:
+        keys.wrong("ceiling", f"{text!r} does not fit the unit {quantity.unit!r}")
+    return value
+
+
+def _controls(keys: Keys) -> Controls:
+    inner = keys.table("controls")
+    controls = Controls(
+        workloads=inner.text_or_texts("workload"),
+        devices=inner.text_or_texts("device"),
+    )
+    inner.finish_table()
+    return controls
+
+
+def _devices(keys: Keys) -> Mapping[str, Mapping[str, str]]:
+    inner = keys.table("devices")
+    devices = {name: inner.text_table(name) for name in inner.names()}
+    for name, facts in devices.items():
+        number, _, unit = facts.get("link", "1 bit/s").partition(" ")
+        try:
+            to_base(float(number), unit)
+        except ValueError as error:
+            inner.wrong(f"{name}.link", f"must be like '1 Gbit/s' ({error})")
+    return devices
+
+
+def _claim(keys: Keys) -> Claim:
+    claim = Claim(
+        text=keys.text("text"),
+        metric=keys.text("metric"),
+        change=keys.text("change", default=""),
+    )
+    keys.finish_table()
+    return claim
+
+
+def _whole(keys: Keys, design: Design) -> None:
+    """Check what concerns several keys at once."""
+    if design.baseline in design.patched:
+        keys.wrong("patched", f"{design.baseline!r} is the baseline too")
+    if not any(one.role is Role.PRIMARY for one in design.metrics):
+        keys.wrong("metrics", "none has role = 'primary'; one must answer the question")
+    if design.block == design.unit:
+        keys.wrong("block", f"{design.block!r} is the unit; units are inside blocks")
+    seen: set[tuple[object, ...]] = set()
+    for one in design.metrics:
+        key = (one.metric.name, one.workloads, one.devices, _frozen(one.where))
+        if key in seen:
+            keys.wrong("metrics", f"{one.metric.name!r} is declared twice")
+        seen.add(key)
+
+
+def _frozen(where: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+    return tuple(sorted(where.items()))

@@ -1,0 +1,490 @@
+"""Find the runs of a study under its folder; list whatever is not used, and why."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from patchstudy import loaders
+from patchstudy.errors import CaptureError, StudyError, UnknownToolError
+from patchstudy.records import Capture
+from patchstudy.study.design import Design, read_design
+
+#: Files in a study folder that are no raw measurements.
+_KNOWN: Final = frozenset(
+    {"study.toml", "patch.mbox", "runs.csv", "measurements.csv", "README.md"}
+)
+_FACTORS: Final = ("device", "variant", "build", "boot", "run", "workload", "purpose")
+#: What ``purpose`` is called for a run that measures.
+_MEASURING: Final = frozenset({"run", "measurement", ""})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One capture of a run, and where in the run it was taken.
+
+    Attributes
+    ----------
+    place
+        Words of the file name between the tool and the extension: ``"router"``.
+    capture
+        What the file, or the pair of files, says.
+    """
+
+    place: str
+    capture: Capture
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One execution of a workload within one boot of one build of one variant.
+
+    Attributes
+    ----------
+    name
+        The run in words, from the factors of its path: ``baseline boot-01 run-02``.
+    position, started_at
+        Order in time, where ``run.json`` or the tool tells it.
+    purpose
+        ``"run"`` for a measurement; anything else is evidence and never pooled.
+    factors
+        Every other ``{name}`` of the layout.
+    facts
+        What ``run.json`` says.
+    """
+
+    name: str
+    device: str
+    variant: str
+    build: str
+    boot: str
+    run: str
+    workload: str
+    purpose: str
+    position: int | None
+    started_at: str | None
+    factors: Mapping[str, str]
+    facts: Mapping[str, object]
+    sources: tuple[Source, ...]
+
+    @property
+    def measuring(self) -> bool:
+        """True for a measurement, False for a profile run or other evidence."""
+        return self.purpose in _MEASURING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactFile:
+    """A file with facts of a device, of one boot, or of one variant in a boot."""
+
+    device: str
+    boot: str
+    variant: str
+    name: str
+    text: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """A file that was found and not used.
+
+    Attributes
+    ----------
+    path
+        Relative to the study folder.
+    reason
+        Why, in one line.
+    broken
+        True where its tool was recognised but the file cannot be used.
+    digest
+        sha256 of the bytes on disk, empty where they could not be read.
+    """
+
+    path: str
+    reason: str
+    broken: bool
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """A design and everything that was found for it.
+
+    Attributes
+    ----------
+    folder
+        As the user named it.
+    name
+        ``driver/patch``, the last two parts of the folder.
+    files
+        Path relative to the folder -> sha256, of every raw file that was used.
+    """
+
+    folder: Path
+    name: str
+    design: Design
+    runs: tuple[Run, ...]
+    facts: tuple[FactFile, ...]
+    leftovers: tuple[Leftover, ...]
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A raw file and the factors its path or ``runs.csv`` gives it."""
+
+    path: str
+    factors: Mapping[str, str]
+
+
+def open_study(folder: str | Path) -> Study:
+    """Read the design and every raw file of a study folder.
+
+    Raises
+    ------
+    StudyError
+        If ``study.toml`` is wrong or no measuring run of any declared variant is found.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise StudyError(f"{folder}: no such folder; give the folder with study.toml")
+    design = read_design(folder)
+    places, leftovers = _places(folder, design)
+    reader = _Reader(folder)
+    runs = [*_runs(design, places, reader), *_tabled(folder, reader)]
+    facts = tuple(_facts(folder))
+    study = Study(
+        folder=folder,
+        name="/".join(folder.resolve().parts[-2:]),
+        design=design,
+        runs=tuple(sorted(runs, key=_order)),
+        facts=facts,
+        leftovers=tuple(sorted([*leftovers, *reader.leftovers], key=lambda x: x.path)),
+        files=dict(sorted(reader.files.items())),
+    )
+    _require_runs(study)
+    return study
+
+
+def _require_runs(study: Study) -> None:
+    found = {run.variant for run in study.runs if run.measuring}
+    missing = [name for name in study.design.variants if name not in found]
+    if len(missing) == len(study.design.variants):
+        hint = "".join(
+            f"; {one.path} was found and not used: {one.reason}"
+            for one in study.leftovers[:1]
+        )
+        raise StudyError(
+            f"{study.folder}: no run of {' or '.join(missing)} under the layout "
+            f"{study.design.layout!r}{hint}"
+        )
+
+
+def _order(run: Run) -> tuple[str, ...]:
+    factors = [f"{key}={value}" for key, value in sorted(run.factors.items())]
+    return (
+        run.device,
+        run.workload,
+        run.started_at or "",
+        f"{run.position or 0:09}",
+        run.variant,
+        run.build,
+        run.boot,
+        *factors,
+        run.purpose,
+        run.run,
+    )
+
+
+# ---- which file belongs to which run ------------------------------------------------
+
+
+def _places(folder: Path, design: Design) -> tuple[list[_Place], list[Leftover]]:
+    """Give every file its factors; list those that match nothing."""
+    if (folder / "runs.csv").is_file():
+        return _from_csv(folder)
+    pattern = _pattern(design.layout)
+    places: list[_Place] = []
+    leftovers: list[Leftover] = []
+    for path in _files(folder):
+        if match := pattern.fullmatch(path):
+            places.append(_Place(path=path, factors=match.groupdict()))
+        else:
+            reason = f"matches neither the layout {design.layout!r} nor <device>/facts"
+            leftovers.append(_leftover(folder, path, reason))
+    return places, leftovers
+
+
+def _pattern(layout: str) -> re.Pattern[str]:
+    """Turn a layout into a pattern over relative paths.
+
+    ``{rest}`` takes all that is left of the file name; any other name takes as little
+    as it can and never a ``/``.
+    """
+    parts = re.split(r"{(\w+)}", layout)
+    pattern = ""
+    for number, part in enumerate(parts):
+        if number % 2 == 0:
+            pattern += re.escape(part)
+        else:
+            pattern += f"(?P<{part}>[^/]+)" if part == "rest" else f"(?P<{part}>[^/]+?)"
+    return re.compile(pattern)
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Yield the relative paths of all files that may hold measurements, sorted."""
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in relative.parts)
+        fact = len(relative.parts) > 2 and relative.parts[1] == "facts"
+        known = len(relative.parts) == 1 and relative.name in _KNOWN
+        if path.is_file() and not (hidden or fact or known):
+            yield relative.as_posix()
+
+
+def _from_csv(folder: Path) -> tuple[list[_Place], list[Leftover]]:
+    """Read ``runs.csv``: column ``path`` and any factor columns."""
+    path = folder / "runs.csv"
+    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
+    needed = {"path", "device", "variant"}
+    if not rows or not needed <= rows[0].keys():
+        raise StudyError(f"{path}: needs a header with the columns path,device,variant")
+    root = folder.resolve()
+    places: list[_Place] = []
+    for number, row in enumerate(rows, start=2):
+        name = row["path"]
+        if None in row or None in row.values():
+            raise StudyError(f"{path}:{number}: not as many cells as the header has")
+        if not (folder / name).resolve().is_relative_to(root):
+            raise StudyError(f"{path}:{number}: {name!r} lies outside the study")
+        if not (folder / name).is_file():
+            raise StudyError(f"{path}:{number}: there is no file {name!r}")
+        factors = {key: value for key, value in row.items() if key != "path" and value}
+        places.append(_Place(path=PurePosixPath(name).as_posix(), factors=factors))
+    listed = {place.path for place in places}
+    left = [
+        _leftover(folder, name, "is not listed in runs.csv")
+        for name in _files(folder)
+        if name not in listed
+    ]
+    return places, left
+
+
+def _leftover(folder: Path, path: str, reason: str) -> Leftover:
+    try:
+        digest = loaders.read(folder / path).digest
+    except CaptureError:
+        digest = ""
+    return Leftover(path=path, reason=reason, broken=False, digest=digest)
+
+
+# ---- reading ------------------------------------------------------------------------
+
+
+class _Reader:
+    """Loads raw files; collects what was used and what could not be."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.files: dict[str, str] = {}
+        self.leftovers: list[Leftover] = []
+
+    def load(self, path: str) -> Capture | None:
+        """Load one file, or note why it cannot be used."""
+        try:
+            capture = loaders.load(self._folder / path)
+        except UnknownToolError:
+            self.refuse(path, "no loader knows this file", broken=False)
+            return None
+        except CaptureError as error:
+            where = f" at {error.where}" if error.where else ""
+            self.refuse(path, f"{error.problem}{where}", broken=True)
+            return None
+        self.files[path] = capture.sha256
+        return capture
+
+    def difference(self, paths: Mapping[str, str]) -> Capture | None:
+        """Load a before/after pair of snapshots and subtract them."""
+        loaded = {when: self.load(path) for when, path in sorted(paths.items())}
+        before, after = loaded.get("before"), loaded.get("after")
+        if before is None or after is None:
+            for when, path in paths.items():
+                if loaded[when] is not None:
+                    other = "after" if when == "before" else "before"
+                    self._unuse(path, f"a snapshot {when} the run without one {other}")
+            return None
+        if not (before.cumulative and after.cumulative):
+            self._unuse(paths["before"], "named before, but holds no counters")
+            return after
+        try:
+            return loaders.difference(before, after)
+        except CaptureError as error:
+            for path in paths.values():
+                self._unuse(path, error.problem)
+            return None
+
+    def single(self, path: str) -> Capture | None:
+        """Load a file that stands alone."""
+        capture = self.load(path)
+        if capture is not None and capture.cumulative:
+            self._unuse(path, "counters since boot, without before and after")
+            return None
+        return capture
+
+    def refuse(self, path: str, reason: str, *, broken: bool) -> None:
+        """Note that a file is not used."""
+        left = _leftover(self._folder, path, reason)
+        self.leftovers.append(
+            Leftover(path=path, reason=reason, broken=broken, digest=left.digest)
+        )
+
+    def _unuse(self, path: str, reason: str) -> None:
+        self.files.pop(path, None)
+        self.refuse(path, reason, broken=False)
+
+
+def _runs(design: Design, places: Iterable[_Place], reader: _Reader) -> Iterator[Run]:
+    """Group the files by run and load them."""
+    groups: dict[tuple[tuple[str, str], ...], list[_Place]] = {}
+    for place in places:
+        if place.factors["variant"] not in design.variants:
+            known = ", ".join(design.variants)
+            reason = f"variant {place.factors['variant']!r} is none of {known}"
+            reader.refuse(place.path, reason, broken=False)
+            continue
+        key = tuple(
+            sorted((k, v) for k, v in place.factors.items() if k != "rest" and v)
+        )
+        groups.setdefault(key, []).append(place)
+    for key, members in sorted(groups.items()):
+        yield _run(dict(key), tuple(_sources(members, reader)))
+
+
+def _sources(members: Iterable[_Place], reader: _Reader) -> Iterator[Source]:
+    """Load the files of one run, snapshots as pairs."""
+    pairs: dict[str, dict[str, str]] = {}
+    for place in sorted(members, key=lambda one: one.path):
+        words = place.factors.get("rest", "").split(".")
+        when = next((word for word in words if word in {"before", "after"}), None)
+        if when is None:
+            capture = reader.single(place.path)
+            if capture is not None:
+                yield Source(place=".".join(words[1:-1]), capture=capture)
+        else:
+            stem = ".".join(word for word in words if word != when)
+            pairs.setdefault(stem, {})[when] = place.path
+    for stem, paths in sorted(pairs.items()):
+        capture = reader.difference(paths)
+        if capture is not None:
+            yield Source(place=".".join(stem.split(".")[1:-1]), capture=capture)
+
+
+def _run(factors: Mapping[str, str], sources: tuple[Source, ...]) -> Run:
+    """Make a run; what its ``run.json`` says about purpose and time wins."""
+    said: dict[str, object] = {}
+    started = None
+    for source in sources:
+        if source.capture.tool == "run.json":
+            said.update(source.capture.facts)
+            started = source.capture.started_at
+        started = started or source.capture.started_at
+    position = said.get("position")
+    return Run(
+        name=_name(factors),
+        device=factors["device"],
+        variant=factors["variant"],
+        build=factors.get("build", str(said.get("build_id", ""))),
+        boot=factors.get("boot", str(said.get("boot_id", ""))),
+        run=factors.get("run", "1"),
+        workload=factors.get("workload", "test"),
+        purpose=_purpose(factors.get("purpose", "run"), str(said.get("purpose", ""))),
+        position=position if isinstance(position, int) else None,
+        started_at=started,
+        factors={k: v for k, v in factors.items() if k not in (*_FACTORS, "rest")},
+        facts=said,
+        sources=sources,
+    )
+
+
+def _name(factors: Mapping[str, str]) -> str:
+    levels = [
+        f"{level}-{factors[level]}"
+        for level in ("build", "boot", "block")
+        if factors.get(level)
+    ]
+    others = [
+        f"{key}-{value}"
+        for key, value in sorted(factors.items())
+        if key not in (*_FACTORS, "block", "rest", "position") and value
+    ]
+    kind = factors.get("purpose") or "run"
+    run = f"{kind}-{factors.get('run', '1')}"
+    return " ".join([factors["variant"], *levels, *others, run])
+
+
+def _purpose(folder: str, said: str) -> str:
+    """Return ``"run"`` only where neither the folder nor ``run.json`` objects."""
+    if folder not in _MEASURING:
+        return folder
+    return "run" if said in _MEASURING else said
+
+
+def _tabled(folder: Path, reader: _Reader) -> Iterator[Run]:
+    """Make runs of the rows of ``measurements.csv``."""
+    path = folder / "measurements.csv"
+    capture = reader.load(path.name) if path.is_file() else None
+    if capture is None:
+        return
+    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number, row in enumerate(capture.measurements):
+        factors = {k: v for k, v in row.labels.items() if k in (*_FACTORS, "block")}
+        if missing := {"device", "variant"} - factors.keys():
+            raise StudyError(f"{path}: a row has no {', '.join(sorted(missing))}")
+        groups.setdefault(tuple(sorted(factors.items())), []).append(number)
+    for key, rows in sorted(groups.items()):
+        part = _part(capture, rows, {name for name, _ in key})
+        yield _run(dict(key), (Source(place="", capture=part),))
+
+
+def _part(capture: Capture, rows: list[int], factors: set[str]) -> Capture:
+    """Return the capture with these rows only, without the factors as labels."""
+    chosen = (capture.measurements[number] for number in rows)
+    return replace(
+        capture,
+        measurements=tuple(
+            replace(
+                one, labels={k: v for k, v in one.labels.items() if k not in factors}
+            )
+            for one in chosen
+        ),
+    )
+
+
+# ---- facts --------------------------------------------------------------------------
+
+
+def _facts(folder: Path) -> Iterator[FactFile]:
+    """Read ``<device>/facts/[boot-NN/][variant.]name``."""
+    for path in sorted(folder.glob("*/facts/**/*")):
+        if not path.is_file():
+            continue
+        relative = path.relative_to(folder)
+        inner = relative.parts[2:-1]
+        raw = loaders.read(path)
+        yield FactFile(
+            device=relative.parts[0],
+            boot=inner[0].removeprefix("boot-") if inner else "",
+            variant=_first_word(relative.name),
+            name=relative.name,
+            text=raw.text,
+            sha256=raw.digest,
+        )
+
+
+def _first_word(name: str) -> str:
+    words = name.split(".")
+    return words[0] if len(words) > 2 else ""

@@ -1,0 +1,479 @@
+"""Tidy tables; the function's name is the grain: what one row is.
+
+``labels`` holds a tuple of ``(name, value)`` pairs, sorted by name; rows of the whole
+file have an empty one. Values are in the base unit of their metric.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from patchstudy.errors import StudyError
+from patchstudy.loaders import LOADERS
+from patchstudy.metrics import METRICS, Kind, Scale, metric
+from patchstudy.records import Measurement
+from patchstudy.study import Design, Planned, Role, Run, Source, Study, parse_margin
+from patchstudy.study.design import DEFAULT_MARGINS
+
+Labels = tuple[tuple[str, str], ...]
+
+RUN_KEYS: Final = ("device", "workload", "variant", "build", "boot", "block", "run")
+RUN_COLUMNS: Final = (
+    *RUN_KEYS, "name", "order", "started_at", "tool", "place", "metric", "labels",
+    "value", "exposure", "resolution", "path",
+)  # fmt: skip
+INTERVAL_COLUMNS: Final = (
+    *RUN_KEYS, "name", "order", "tool", "place", "metric", "labels", "start_s",
+    "end_s", "value",
+)  # fmt: skip
+UNIT_COLUMNS: Final = (
+    "question", "device", "workload", "metric", "variant", "unit", "block", "order",
+    "value", "exposure", "resolution", "runs", "path",
+)  # fmt: skip
+#: What a table of experimental units says in ``attrs["grain"]``; ``compare`` asks.
+UNIT_GRAIN: Final = "experimental unit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One metric on one device and workload, as the study asks it.
+
+    Attributes
+    ----------
+    labels, tool, place
+        The one series of numbers that was chosen to answer it.
+    problem
+        Why none could be chosen; empty where one was.
+    unit
+        Level at which the units are counted: ``"build"``, ``"boot"`` or ``"run"``.
+    """
+
+    device: str
+    workload: str
+    planned: Planned
+    role: Role
+    labels: Labels
+    tool: str
+    place: str
+    problem: str
+    unit: str
+
+    @property
+    def key(self) -> str:
+        """Short unique name: ``device/workload/metric[labels]``."""
+        shown = ",".join(f"{k}={v}" for k, v in self.labels)
+        name = self.planned.metric.name + (f"[{shown}]" if shown else "")
+        return f"{self.device}/{self.workload}/{name}"
+
+
+def per_interval(study: Study) -> pd.DataFrame:
+    """One row per interval that a tool printed within a measuring run.
+
+    Intervals of one run follow each other closely and are never replicates; this table
+    is for figures and for checks inside a run.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``INTERVAL_COLUMNS``; ``start_s`` and ``end_s`` in seconds from the
+        start of the run; sorted as the runs are.
+    """
+    rows = [
+        {
+            **shared,
+            "metric": one.metric,
+            "labels": _labels(one),
+            "start_s": one.start_s,
+            "end_s": one.end_s,
+            "value": one.value,
+        }
+        for shared, source in _sources(study)
+        for one in source.capture.measurements
+        if one.start_s is not None
+    ]
+    return pd.DataFrame(rows, columns=list(INTERVAL_COLUMNS))
+
+
+def per_run(study: Study) -> pd.DataFrame:
+    """One row per run, metric, labels and source: the values of the whole run.
+
+    Beside what the files say there are ``packet_rate`` (packets of an interface over
+    the elapsed time of the same pair of snapshots), ``cpu_per_byte`` (busy CPU seconds
+    a second over received payload bytes a second) and ``cpu_per_packet``, joined
+    within the run.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``RUN_COLUMNS``; ``order`` counts the runs of a device and workload in
+        time; ``exposure`` in packets; ``path`` is the raw file, relative to the study.
+    """
+    rows = [
+        {**shared, **_whole_run(one)}
+        for shared, source in _sources(study)
+        for one in source.capture.measurements
+        if one.start_s is None
+    ]
+    told = pd.DataFrame(rows, columns=list(RUN_COLUMNS))
+    return pd.concat([told, *_derived(told, study)], ignore_index=True)
+
+
+def questions(runs: pd.DataFrame, design: Design) -> tuple[Question, ...]:
+    """List what the study asks, and which series of numbers answers each.
+
+    Declared metrics come first, in the order of ``study.toml``; then every metric that
+    was measured and not declared, as a diagnostic, if one series of it stands out (of
+    several interfaces none does; ``checks.unasked`` names those).
+
+    Parameters
+    ----------
+    runs
+        As ``per_run`` returns them.
+    """
+    cells = runs[["device", "workload"]].drop_duplicates().itertuples(index=False)
+    asked = [
+        _question(runs, design, planned, str(device), str(workload))
+        for device, workload in sorted(map(tuple, cells))
+        for planned in _planned(runs, design, str(device), str(workload))
+    ]
+    ranks = {id(planned): rank for rank, planned in enumerate(design.metrics)}
+    kept = [one for one in asked if not (one.problem and one.role is Role.DIAGNOSTIC)]
+    return tuple(
+        sorted(kept, key=lambda one: ranks.get(id(one.planned), len(design.metrics)))
+    )
+
+
+def per_unit(runs: pd.DataFrame, asked: Iterable[Question]) -> pd.DataFrame:
+    """One row per question, variant and experimental unit.
+
+    The value of a unit that holds several runs is their unweighted mean, on the log
+    scale for metrics that are compared as ratios (STATISTICS: unit of analysis).
+    Counts are divided by their exposure where it is known.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``UNIT_COLUMNS``; ``attrs["grain"]`` is ``UNIT_GRAIN``.
+    """
+    parts = [_units(runs, question) for question in asked if not question.problem]
+    empty = pd.DataFrame(columns=list(UNIT_COLUMNS))
+    table = pd.concat(parts, ignore_index=True) if parts else empty
+    table.attrs["grain"] = UNIT_GRAIN
+    return table
+
+
+def series(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
+    """Return the rows of ``per_run`` or ``per_interval`` that answer a question."""
+    rows = runs[runs["metric"] == question.planned.metric.name]
+    for column in ("device", "workload", "tool", "place"):
+        rows = rows[rows[column] == getattr(question, column)]
+    return rows[[labels == question.labels for labels in rows["labels"]]]
+
+
+# ---- rows of runs -------------------------------------------------------------------
+
+
+def _sources(study: Study) -> Iterator[tuple[dict[str, Any], Source]]:
+    orders = _orders(study.runs)
+    for number, run in enumerate(study.runs):
+        if not run.measuring:
+            continue
+        shared = {
+            "device": run.device,
+            "workload": run.workload,
+            "variant": run.variant,
+            "build": run.build,
+            "boot": run.boot,
+            "block": block_of(run, study.design),
+            "run": run.run,
+            "name": run.name,
+            "order": orders[number],
+            "started_at": run.started_at or "",
+        }
+        for source in run.sources:
+            origin = {
+                "tool": source.capture.tool,
+                "place": source.place,
+                "path": source.capture.path.relative_to(study.folder).as_posix(),
+            }
+            yield {**shared, **origin}, source
+
+
+def block_of(run: Run, design: Design) -> str:
+    """Return the block of a run, empty where the study declares none."""
+    if design.block in {"boot", "build"}:
+        return str(getattr(run, design.block))
+    return run.factors.get(design.block, str(run.facts.get(design.block, "")))
+
+
+def _orders(runs: Iterable[Run]) -> dict[int, int]:
+    """Number the measuring runs of each device and workload in time, from 1."""
+    orders: dict[int, int] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for number, run in enumerate(runs):
+        if run.measuring:
+            cell = (run.device, run.workload)
+            counts[cell] = counts.get(cell, 0) + 1
+            orders[number] = counts[cell]
+    return orders
+
+
+def _labels(one: Measurement) -> Labels:
+    return tuple(sorted(one.labels.items()))
+
+
+def _whole_run(one: Measurement) -> dict[str, object]:
+    return {
+        "metric": one.metric,
+        "labels": _labels(one),
+        "value": one.value,
+        "exposure": np.nan if one.exposure is None else one.exposure,
+        "resolution": np.nan if one.resolution is None else one.resolution,
+    }
+
+
+# ---- joined within the run ----------------------------------------------------------
+
+
+def _derived(told: pd.DataFrame, study: Study) -> Iterator[pd.DataFrame]:
+    rates = _packet_rates(told)
+    yield rates
+    capacity = _busy_cpus(told, study)
+    plain = told["labels"].map(len) == 0
+    goodput = told[(told["metric"] == "throughput") & plain & (told["value"] > 0)]
+    yield _cost(goodput.assign(value=goodput["value"] / 8), capacity, "cpu_per_byte")
+    yield _cost(rates[rates["value"] > 0], capacity, "cpu_per_packet")
+
+
+def _packet_rates(told: pd.DataFrame) -> pd.DataFrame:
+    """Packets of each interface and direction over the elapsed time of the pair."""
+    elapsed = told.loc[told["metric"] == "event:uptime", [*RUN_KEYS, "value"]]
+    packets = told[told["metric"].isin(["event:rx_packets", "event:tx_packets"])]
+    joined = packets.merge(
+        elapsed[elapsed["value"] > 0], on=list(RUN_KEYS), suffixes=("", "_elapsed")
+    )
+    labels = [
+        tuple(sorted([*labels, ("direction", name.removeprefix("event:")[:2])]))
+        for labels, name in zip(joined["labels"], joined["metric"], strict=True)
+    ]
+    return joined.assign(
+        metric="packet_rate",
+        labels=pd.Series(labels, index=joined.index, dtype=object),
+        value=joined["value"] / joined["value_elapsed"],
+        resolution=1 / joined["value_elapsed"],
+    )[list(RUN_COLUMNS)]
+
+
+def _busy_cpus(told: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """Mean number of busy CPUs of each run: the busy share times the CPUs there are."""
+    cpus = {
+        (run.device, run.workload, run.name): source.capture.facts["number_of_cpus"]
+        for run in study.runs
+        for source in run.sources
+        if "number_of_cpus" in source.capture.facts
+    }
+    plain = told["labels"].map(len) == 0
+    busy = told[(told["metric"] == "cpu_busy") & plain]
+    counts = [
+        cpus.get(key, np.nan)
+        for key in zip(busy["device"], busy["workload"], busy["name"], strict=True)
+    ]
+    busy = busy.assign(value=busy["value"] * pd.Series(counts, index=busy.index))
+    return busy.dropna(subset=["value"])[[*RUN_KEYS, "value"]]
+
+
+def _cost(moved: pd.DataFrame, busy: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Busy CPU seconds a second over what was moved a second."""
+    joined = moved.merge(busy, on=list(RUN_KEYS), suffixes=("", "_busy"))
+    return joined.assign(
+        metric=name,
+        value=joined["value_busy"] / joined["value"],
+        exposure=np.nan,
+        resolution=np.nan,
+    )[list(RUN_COLUMNS)]
+
+
+# ---- questions ----------------------------------------------------------------------
+
+
+def _planned(
+    runs: pd.DataFrame, design: Design, device: str, workload: str
+) -> Iterator[Planned]:
+    """Yield the metrics declared for a cell, then the others measured there."""
+    here = runs[(runs["device"] == device) & (runs["workload"] == workload)]
+    measured = set(here["metric"])
+    declared = set()
+    for planned in design.metrics:
+        explicit = planned.workloads or _controlled(design, planned, device, workload)
+        if _applies(design, planned, device, workload) and (
+            explicit or planned.metric.name in measured
+        ):
+            declared.add(planned.metric.name)
+            yield planned
+    for name in METRICS:
+        if name in measured and name not in declared:
+            yield _diagnostic(name)
+
+
+def _applies(design: Design, planned: Planned, device: str, workload: str) -> bool:
+    if _controlled(design, planned, device, workload):
+        return True
+    right_device = not planned.devices or device in planned.devices
+    return right_device and (not planned.workloads or workload in planned.workloads)
+
+
+def _controlled(design: Design, planned: Planned, device: str, workload: str) -> bool:
+    """Say whether a primary metric is asked here as a control."""
+    controls = design.controls
+    here = device in controls.devices or workload in controls.workloads
+    return here and planned.role is Role.PRIMARY and not planned.where
+
+
+def _diagnostic(name: str) -> Planned:
+    quantity = metric(name)
+    text = DEFAULT_MARGINS[quantity.kind]
+    return Planned(
+        metric=quantity,
+        role=Role.DIAGNOSTIC,
+        workloads=(),
+        devices=(),
+        where={},
+        margin=parse_margin(text, quantity, declared=False),
+        ceiling=None,
+        expect="",
+        required=False,
+    )
+
+
+def _question(
+    runs: pd.DataFrame, design: Design, planned: Planned, device: str, workload: str
+) -> Question:
+    controlled = _controlled(design, planned, device, workload)
+    blank = Question(
+        device=device,
+        workload=workload,
+        planned=planned,
+        role=Role.CONTROL if controlled else planned.role,
+        labels=(),
+        tool="",
+        place="",
+        problem="not measured",
+        unit=design.unit,
+    )
+    here = runs[
+        (runs["device"] == device)
+        & (runs["workload"] == workload)
+        & (runs["metric"] == planned.metric.name)
+    ]
+    if here.empty:
+        return blank
+    chosen = _choose(here, planned.where)
+    if isinstance(chosen, str):
+        return replace(blank, problem=chosen)
+    tool, place, labels = chosen
+    unit = _unit_level(
+        series(runs, replace(blank, tool=tool, place=place, labels=labels)), design
+    )
+    return replace(blank, tool=tool, place=place, labels=labels, problem="", unit=unit)
+
+
+def _choose(
+    here: pd.DataFrame, where: Mapping[str, str]
+) -> tuple[str, str, Labels] | str:
+    """Choose one series of numbers, or say why none can be.
+
+    Among those that fit ``where`` the one with the fewest labels; where several tools
+    give the same number, the one present in most runs, then the first in ``LOADERS``.
+    """
+    counts = here.groupby(["tool", "place", "labels"], sort=True).size()
+    options = [
+        (tool, place, labels)
+        for tool, place, labels in counts.index
+        if where.items() <= {**dict(labels), "tool": tool, "place": place}.items()
+    ]
+    if not options:
+        wanted = ", ".join(f"{k}={v}" for k, v in where.items())
+        return f"no number has {wanted}; there are {_listed(counts.index)}"
+    fewest = min(len(labels) for _, _, labels in options)
+    options = [one for one in options if len(one[2]) == fewest]
+    if len({labels for _, _, labels in options}) > 1:
+        return f"ambiguous; choose one with where = {{...}}: {_listed(options)}"
+    ranks = {name: rank for rank, name in enumerate(LOADERS)}
+    return min(options, key=lambda one: (-counts[one], ranks.get(one[0], 999), one[1]))
+
+
+def _listed(options: Iterable[tuple[str, str, Labels]]) -> str:
+    shown = sorted(
+        {
+            " ".join([*(f"{k}={v}" for k, v in labels), f"tool={tool}"])
+            for tool, _, labels in options
+        }
+    )
+    more = f" and {len(shown) - 6} more" if len(shown) > 6 else ""
+    return "; ".join(shown[:6]) + more
+
+
+# ---- units --------------------------------------------------------------------------
+
+
+def _unit_level(rows: pd.DataFrame, design: Design) -> str:
+    """Return the level at which units are counted.
+
+    It is the declared one, unless the variants did not take turns there: where no
+    block is declared and no boot (or build) holds both variants, runs of one boot are
+    not independent, and the boots are the units, if there are at least two of each.
+    """
+    if design.block or design.unit != "run":
+        return design.unit
+    for level in ("build", "boot"):
+        variants = rows.groupby(level)["variant"].nunique()
+        counts = rows.groupby("variant")[level].nunique()
+        nested = bool((variants == 1).all()) and rows[level].ne("").all()
+        if nested and len(counts) > 1 and bool((counts >= 2).all()):
+            return level
+    return "run"
+
+
+def _units(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
+    rows = series(runs, question)
+    quantity = question.planned.metric
+    value = rows["value"]
+    if quantity.kind is Kind.COUNT:
+        value = value / rows["exposure"].where(rows["exposure"] > 0)
+        if value.isna().any():
+            value = rows["value"]
+    rows = rows.assign(value=value)
+    keys = {"build": ["build"], "boot": ["build", "boot"], "run": list(RUN_KEYS[3:])}
+    level = ["variant", *keys[question.unit]]
+    if question.unit != "run":
+        level.append("block")
+    if rows.duplicated([*RUN_KEYS]).any():
+        example = rows.loc[rows.duplicated([*RUN_KEYS]), "name"].iloc[0]
+        raise StudyError(
+            f"{question.key}: two values for {example}; are two runs under one name?"
+        )
+    grouped = rows.groupby(list(dict.fromkeys(level)), sort=False)
+    log = quantity.scale is Scale.RATIO and bool((rows["value"] > 0).all())
+    table = grouped.agg(
+        value=("value", _geometric if log else "mean"),
+        exposure=("exposure", lambda x: x.sum(min_count=1)),
+        resolution=("resolution", "max"),
+        order=("order", "min"),
+        runs=("value", "size"),
+        unit=("name", "first"),
+        path=("path", "first"),
+    ).reset_index()
+    table = table.assign(
+        question=question.key,
+        device=question.device,
+        workload=question.workload,
+        metric=quantity.name,
+    )
+    return table[list(UNIT_COLUMNS)].sort_values("order", ignore_index=True)
+
+
+def _geometric(values: pd.Series) -> float:
+    return float(np.exp(np.log(values).mean()))

@@ -1,0 +1,168 @@
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from patchstudy.errors import CaptureError
+from patchstudy.loaders import load, mpstat
+from patchstudy.records import Capture, RawFile
+
+ROWS = ["usr", "nice", "sys", "iowait", "irq"]
+ROWS += ["soft", "steal", "guest", "gnice", "idle"]
+
+
+def cpu(name: str, **percent: float) -> dict:
+    busy = {"usr": 0.0, **percent}
+    shares = {key: busy.get(key, 0.0) for key in ROWS}
+    return {"cpu": name, **shares, "idle": 100 - sum(busy.values())}
+
+
+def output(*records: tuple[str, list[dict]], cpus: int = 2) -> str:
+    statistics = [{"timestamp": time, "cpu-load": rows} for time, rows in records]
+    host = {"nodename": "(none)", "release": "6.1.0", "number-of-cpus": cpus}
+    host |= {"date": "11/30/26", "statistics": statistics}
+    return json.dumps({"sysstat": {"hosts": [host]}}, indent=1)
+
+
+def read(text: str) -> Capture:
+    raw = RawFile.of(Path("tcp.mpstat.json"), text.encode())
+    assert mpstat.sniff(raw)
+    return mpstat.load(raw)
+
+
+def whole(capture: Capture, metric: str, **labels: str) -> float:
+    (found,) = [
+        one.value
+        for one in capture.measurements
+        if one.metric == metric and one.labels == labels and one.start_s is None
+    ]
+    return found
+
+
+def codes(capture: Capture) -> set[str]:
+    return {one.code for one in capture.caveats}
+
+
+def test_all_but_idle_and_iowait_is_busy():
+    rows = [cpu("all", usr=10.0, sys=5.0, iowait=20.0, soft=2.5, steal=1.0)]
+    capture = read(output(("10:00:01", rows), ("10:00:02", rows)))
+    assert whole(capture, "cpu_busy") == 0.185
+    assert whole(capture, "cpu_softirq") == 0.025
+
+
+def test_the_mean_weighs_records_with_their_length():
+    half, full = [cpu("all", sys=50.0)], [cpu("all", sys=100.0)]
+    times = ["23:59:58", "23:59:59", "00:00:02"]
+    capture = read(output(*zip(times, [half, half, full], strict=True)))
+    assert whole(capture, "cpu_busy") == 0.8
+    busy = [one for one in capture.measurements if one.metric == "cpu_busy"]
+    ends = [(one.start_s, one.end_s) for one in busy if one.start_s is not None]
+    assert ends == [(0.0, 1.0), (1.0, 2.0), (2.0, 5.0)]
+
+
+def test_records_that_share_a_second_are_equally_long():
+    rows = [cpu("all", sys=50.0)]
+    times = ["10:00:01", "10:00:01", "10:00:02"]
+    capture = read(output(*((time, rows) for time in times)))
+    ends = {one.end_s for one in capture.measurements if one.end_s is not None}
+    assert ends == {0.5, 1.0, 1.5}
+
+
+def test_twelve_hours_are_read_across_noon():
+    rows = [cpu("all", sys=50.0)]
+    capture = read(output(("11:59:59 AM", rows), ("12:00:01 PM", rows)))
+    assert {one.end_s for one in capture.measurements} == {None, 2.0, 4.0}
+
+
+def test_the_busiest_cpu_is_that_of_the_whole_run():
+    first = [cpu("all", sys=55.0), cpu("0", sys=90.0), cpu("1", sys=20.0)]
+    second = [cpu("all", sys=60.0), cpu("0", sys=20.0), cpu("1", sys=100.0)]
+    capture = read(output(("10:00:01", first), ("10:00:02", second)))
+    assert whole(capture, "cpu_busy_max") == 0.6
+    assert whole(capture, "cpu_busy", cpu="0") == 0.55
+    assert capture.facts["busiest_cpu"] == "1"
+    assert capture.facts["number_of_cpus"] == 2
+    assert "nodename" not in capture.facts
+
+
+def test_a_cpu_that_is_offline_is_not_busy():
+    away = {"cpu": "1", **dict.fromkeys(ROWS, 0.0)}
+    rows = [cpu("all", sys=5.0), cpu("0", sys=10.0), away]
+    capture = read(output(("10:00:01", rows), ("10:00:02", rows)))
+    assert whole(capture, "cpu_busy_max") == 0.1
+    assert "cpus-missing" in codes(capture)
+
+
+def test_one_record_is_taken_as_one_second_with_a_caveat():
+    capture = read(output(("10:00:01", [cpu("all", sys=5.0)])))
+    assert {one.end_s for one in capture.measurements} == {None, 1.0}
+    assert {"length-unknown", "clock-unknown"} <= codes(capture)
+    assert capture.started_at is None
+
+
+def test_time_taken_by_the_hypervisor_is_told():
+    rows = [cpu("all", sys=5.0, steal=12.0)]
+    capture = read(output(("10:00:01", rows), ("10:00:02", rows)))
+    assert "the hypervisor took 12.0% of the CPU time" in capture.caveats[1].text
+
+
+def test_a_share_that_is_no_number_is_refused_with_its_place():
+    text = output(("10:00:01", [{"cpu": "all", "usr": "1,0"}]))
+    with pytest.raises(CaptureError, match=r"statistics\[0\].cpu-load\[0\].usr: '1,0'"):
+        read(text)
+
+
+def test_two_outputs_in_one_file_are_refused():
+    text = output(("10:00:01", [cpu("all", sys=5.0)]))
+    with pytest.raises(CaptureError, match="output of two calls"):
+        read(text * 2)
+
+
+def test_a_file_cut_in_its_header_is_refused():
+    with pytest.raises(CaptureError, match=r"tcp.mpstat.json:3: not JSON"):
+        mpstat.load(
+            RawFile.of(Path("tcp.mpstat.json"), b'{"sysstat": {\n"hosts": [\n{')
+        )
+
+
+def test_the_corpus_gives_the_expected_shares(shared):
+    with (shared / "corpus/sys/MANIFEST.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["path"].endswith(".json")]
+    rows = [
+        (row["path"], json.loads(row["expected"]))
+        for row in rows
+        if row["tool"] == "mpstat"
+    ]
+    for path, wanted in rows:
+        if "all_idle" not in wanted:
+            continue
+        capture = load(shared / "corpus/sys" / path)
+        soft = [one for one in capture.measurements if one.metric == "cpu_softirq"]
+        assert len(soft) == wanted["reports"] + 1
+        assert soft[0].value == pytest.approx(wanted["all_soft"] / 100)
+        assert capture.facts["number_of_cpus"] == wanted["cpus"]
+
+
+@pytest.mark.parametrize(
+    ("name", "records"),
+    [
+        pytest.param("cap-killed.json", 2, id="killed"),
+        pytest.param("lkp-1.json", 3, id="cpu -1 for all"),
+    ],
+)
+def test_a_cut_file_gives_its_complete_records(shared, name, records):
+    capture = load(shared / "corpus/sys/mpstat" / name)
+    busy = [one for one in capture.measurements if one.metric == "cpu_softirq"]
+    assert len(busy) == records + 1
+    assert "cut-short" in codes(capture)
+
+
+def test_a_file_without_cpu_shares_says_how_to_call_mpstat(shared):
+    with pytest.raises(CaptureError, match="call mpstat with -u -P ALL"):
+        load(shared / "corpus/sys/mpstat/cap-I-ALL.json")
+
+
+def test_the_json_of_sadf_is_not_taken(shared):
+    with pytest.raises(CaptureError, match="no loader recognises it"):
+        load(shared / "corpus/sys/sadf/cap-A.json")

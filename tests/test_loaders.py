@@ -1,0 +1,148 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from patchstudy.errors import CaptureError
+from patchstudy.loaders import LOADERS, as_json, load, read
+from patchstudy.records import Capture, RawFile
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "tests" / "golden" / "loaders"
+RAW = sorted(
+    path.relative_to(ROOT)
+    for path in FOLDER.glob("*/*")
+    if path.name != "SOURCE" and not path.name.endswith(".expected.json")
+)
+raw_files = pytest.mark.parametrize(
+    "path", RAW, ids=lambda path: "/".join(path.parts[3:])
+)
+
+
+@pytest.fixture(autouse=True)
+def _in_the_checkout(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def takers(raw: RawFile) -> list[str]:
+    return [name for name, loader in LOADERS.items() if loader.sniff(raw)]
+
+
+def loaded(path: Path) -> Capture | None:
+    """Load a file, or return None after an error that names it."""
+    problem = "none"
+    try:
+        return load(path)
+    except CaptureError as error:
+        problem = str(error)
+    assert problem.startswith(str(path))
+    assert "recognised as" not in problem
+    return None
+
+
+def values(capture: Capture) -> dict:
+    return {
+        (one.metric, tuple(sorted(one.labels.items())), one.start_s): one.value
+        for one in capture.measurements
+    }
+
+
+@raw_files
+def test_a_raw_file_is_read_as_expected(path, golden):
+    text = json.dumps(as_json(load(path)), indent=1, allow_nan=False) + "\n"
+    golden(text, f"loaders/{path.parent.name}/{path.name}.expected.json")
+
+
+@raw_files
+def test_exactly_the_loader_of_the_folder_takes_a_file(path):
+    assert takers(read(path)) == [path.parent.name]
+
+
+@raw_files
+def test_a_file_cut_short_is_refused_or_gives_no_more_than_the_whole(path, tmp_path):
+    data = read(path).data
+    cut = tmp_path / path.name
+    cut.write_bytes(data[: len(data) * 2 // 3])
+    part = loaded(cut)
+    if part is None:
+        return
+    whole = values(load(path))
+    doubted = {one.code for one in part.caveats} & {"cut-short", "no-line-end"}
+    assert values(part).keys() <= whole.keys()
+    assert part.error or doubted or values(part).items() <= whole.items()
+
+
+@pytest.mark.parametrize("tool", LOADERS)
+def test_a_loader_has_a_raw_file_and_tells_its_source(tool):
+    assert [path for path in RAW if path.parent.name == tool]
+    assert "icence" in (FOLDER / tool / "SOURCE").read_text(encoding="utf-8")
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    path = tmp_path / "tcp.iperf3.json"
+    path.write_bytes(b"\n")
+    with pytest.raises(CaptureError, match=r"empty file; did the tool fail"):
+        load(path)
+
+
+def test_an_unknown_file_is_refused_with_the_known_tools(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("the fan was loud\n", encoding="utf-8")
+    with pytest.raises(CaptureError, match=r"no loader recognises it; .* mpstat, "):
+        load(path)
+
+
+def test_a_gzipped_file_is_read_with_the_digest_of_the_gzip(tmp_path):
+    import gzip
+
+    plain = ROOT / "tests/golden/loaders/uptime/udp200-egress80.uptime.after.txt"
+    path = tmp_path / "uptime.gz"
+    path.write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
+    packed = load(path)
+    assert packed.measurements == load(plain).measurements
+    assert packed.sha256 != load(plain).sha256
+
+
+@pytest.mark.parametrize("corpus", ["lab", "corpus"])
+def test_every_shared_file_is_read_or_refused(shared, corpus):
+    paths = [path for path in (shared / corpus).rglob("*") if path.is_file()]
+    captures = [loaded(path) for path in paths]
+    read_well = [as_json(capture) for capture in captures if capture]
+    assert 100 < len(read_well) < len(paths)
+
+
+def test_the_names_of_lab_files_agree_with_the_loaders_that_take_them(shared):
+    known = {
+        ".mpstat.json": "mpstat",
+        ".run.json": "run.json",
+        ".nstat.": "nstat",
+        ".proc_net_dev.": "proc_net_dev",
+        ".softnet_stat.": "softnet_stat",
+        ".ethtool_S.": "ethtool_s",
+        ".ip_s_link.": "ip_link",
+        ".tc_s_qdisc.": "tc_qdisc",
+        ".uptime.": "uptime",
+        ".tmi_stats.": "counters",
+        ".kprobe_profile.": "kprobe_profile",
+        ".perf_folded.": "folded",
+    }
+    for part, tool in known.items():
+        paths = [one for one in (shared / "lab").rglob(f"*{part}*") if one.is_file()]
+        assert paths
+        assert {load(path).tool for path in paths} == {tool}
+
+
+def test_the_json_has_the_promised_keys():
+    promised = {"path", "sha256", "tool", "tool_version", "workload", "started_at"}
+    promised |= {"measurements", "facts", "caveats", "error"}
+    capture = load(Path("tests/golden/loaders/mpstat/cap-PALL.json"))
+    printed = as_json(capture)
+    assert printed.keys() == promised
+    assert printed["measurements"][0] == {
+        "metric": "cpu_busy",
+        "value": 1.0,
+        "unit": "1",
+        "labels": {},
+        "start_s": 0.0,
+        "end_s": 1.0,
+    }
