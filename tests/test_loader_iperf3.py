@@ -13,7 +13,9 @@ from patchstudy.loaders import iperf3, read
 from patchstudy.records import RawFile
 
 FILES = Path(__file__).parent / "golden" / "loaders" / "iperf3"
-NAMES = sorted(path.name for path in FILES.glob("*[!d].json"))
+NAMES = sorted(
+    path.name for path in FILES.glob("*.json") if ".expected." not in path.name
+)
 
 
 def load(name):
@@ -100,6 +102,12 @@ def test_omitted_seconds_are_in_no_value():
 
 def test_the_round_trip_time_is_the_senders_in_seconds():
     assert value(load("v312-tcp-fwd.json"), "rtt_mean") == pytest.approx(5514e-6)
+
+
+def test_the_round_trip_time_of_a_receiving_socket_is_not_taken():
+    capture = load("v37-tcp-bidir-p2.json")
+    assert value(capture, "rtt_mean", direction="forward") == pytest.approx(38590.5e-6)
+    assert value(capture, "rtt_mean", direction="reverse") is None
 
 
 def test_retransmits_come_with_the_number_of_segments():

@@ -5,7 +5,7 @@ write the function and put it in ``CHECKS``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -337,25 +337,30 @@ def failed_runs(found: Material) -> Iterator[Doubt]:
 
 
 def capture_caveats(found: Material) -> Iterator[Doubt]:
-    """What the loaders said, once for all files of which they said the same."""
-    said: dict[tuple[str, str, str], list[str]] = {}
-    caveats: dict[tuple[str, str, str], Caveat] = {}
+    """What the loaders said, once for all files of which they said the same.
+
+    A doubt about a file that answers no question is only a note.
+    """
+    asked = {(one.device, one.workload, one.tool) for one in found.asked}
+    said: dict[tuple[str, str, str, str], list[str]] = {}
+    caveats: dict[tuple[str, str, str, str], Caveat] = {}
     for run in found.study.runs:
         for source in run.sources:
             for caveat in source.capture.caveats:
                 if caveat.code == "clock-unknown" and run.started_at:
                     continue
-                key = (run.device, run.workload, f"{source.capture.tool}{caveat.code}")
+                key = (run.device, run.workload, source.capture.tool, caveat.code)
                 said.setdefault(key, []).append(run.name)
                 caveats.setdefault(key, caveat)
-    for (device, workload, _), names in said.items():
-        caveat = caveats[device, workload, _]
+    for (device, workload, tool, code), names in said.items():
+        caveat = caveats[device, workload, tool, code]
+        used = (device, workload, tool) in asked
+        text = f"{tool}: {caveat.text} ({_some(names)})"
         yield Doubt(
-            caveat=Caveat(
-                code=caveat.code,
-                severity=caveat.severity,
-                text=f"{caveat.text} ({_some(names)})",
-                todo=caveat.todo,
+            caveat=replace(
+                caveat,
+                severity=caveat.severity if used else Severity.NOTE,
+                text=text,
             ),
             device=device,
             workload=workload,

@@ -246,7 +246,7 @@ def _by_block(
             wins=float((differences > 0).sum() + (differences == 0).sum() / 2),
             pairs=len(differences),
         ),
-        method=f"t interval of {len(pairs)} {name} differences"
+        method=f"paired t interval of {name} differences"
         + (" of logs" if blank.scale is Scale.RATIO else ""),
         caveats=filled.caveats + _unmatched(alone, len(unmatched)),
     )

@@ -4,7 +4,7 @@ Profile runs are evidence of the mechanism. They are never pooled with measured 
 the probe itself slows what it watches.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,10 @@ DIFFERENCE_COLUMNS: Final = (
     "device", "workload", "symbol", "inclusive_baseline", "inclusive_patched",
     "self_baseline", "self_patched", "change",
 )  # fmt: skip
+
+
+#: Share from which a symbol that is gone or new is worth a line.
+NOTABLE: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +117,30 @@ def difference(study: Study) -> pd.DataFrame:
     ]
     empty = pd.DataFrame(columns=list(DIFFERENCE_COLUMNS))
     return pd.concat(tables, ignore_index=True) if tables else empty
+
+
+def telling(difference: pd.DataFrame, named: Sequence[str], top: int) -> pd.DataFrame:
+    """The symbols of a difference that tell most, at most ``top`` of a cell.
+
+    First those that the study names, then those that are gone or new (at least
+    ``NOTABLE`` of one profile and in none of the stacks of the other), then those whose
+    self time changes most; outer frames change only by what they call.
+    """
+    parts = [
+        rows.loc[_telling(rows, named)].head(top)
+        for _, rows in difference.groupby(["device", "workload"], sort=False)
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else difference
+
+
+def _telling(rows: pd.DataFrame, named: Sequence[str]) -> pd.Index:
+    shares = rows[["inclusive_baseline", "inclusive_patched"]]
+    gone = (shares.min(axis=1) == 0) & (shares.max(axis=1) >= NOTABLE)
+    own_change = (rows["self_patched"] - rows["self_baseline"]).abs()
+    ranks = pd.DataFrame(
+        {"named": rows["symbol"].isin(named), "gone": gone, "own": own_change}
+    )
+    return ranks.sort_values(["named", "gone", "own"], ascending=False).index
 
 
 def _cell_difference(

@@ -92,7 +92,7 @@ def prefix(magnitude: float, unit: str) -> tuple[float, str]:
     (1e-09, 'ns')
     """
     size = abs(magnitude)
-    if unit in {"1", ""} or size == 0:
+    if unit in {"1", "1/s", ""} or size == 0:
         return 1.0, unit
     for scale, letter in _SMALL if unit.startswith("s") else _LARGE:
         if size >= scale:

@@ -1,7 +1,8 @@
 """One module per tool; each offers ``sniff`` and ``load``; this file is their list.
 
 To add a loader: write the module, add one line to ``LOADERS``, and put a raw file with
-its expected values under ``tests/golden/loaders/<tool>/``.
+its expected values under ``tests/golden/loaders/<tool>/``. Modules that are no loaders:
+``text`` and ``interfaces``, which several loaders share, and ``pairs``.
 """
 
 import gzip
@@ -11,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, Protocol
 
-from patchstudy.errors import CaptureError
+from patchstudy.errors import CaptureError, UnknownToolError
 from patchstudy.loaders import (
     counters,
     ethtool_s,
@@ -116,7 +117,7 @@ def load(path: Path) -> Capture:
         raise CaptureError(path, "empty file; did the tool fail or get killed?")
     names = [name for name, loader in LOADERS.items() if loader.sniff(raw)]
     if not names:
-        raise CaptureError(
+        raise UnknownToolError(
             path,
             "no loader recognises it; known tools: " + ", ".join(sorted(LOADERS)),
         )

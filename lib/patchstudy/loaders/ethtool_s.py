@@ -78,8 +78,8 @@ def _readings(raw: RawFile, rows: list[tuple[int, str]]) -> list[Measurement]:
 
 def _counter(raw: RawFile, number: int, line: str) -> tuple[str, int]:
     """Return the name and the value of one line."""
-    name, colon, value = line.strip().rpartition(":")
-    if not colon or not re.fullmatch(r"\s*\d{1,20}", value):
+    name, _, value = line.strip().rpartition(":")
+    if not name.strip() or not re.fullmatch(r"\s*\d{1,20}", value):
         problem = f"{line.strip()!r} is not a name, a colon and a number"
         raise CaptureError(raw.path, problem, where=str(number))
     return name.strip(), int(value)

@@ -50,7 +50,9 @@ from patchstudy.units import to_base
 _OPENING: Final = re.compile(r'^\s*\{.*"metadata"\s*:\s*\{', re.DOTALL)
 _LOAD: Final = re.compile(r"^(TCP|UDP) (upload|download)(?:::(\d+)| (.+?))?$")
 _PING: Final = re.compile(r"^Ping \(ms\) (.+)$")
-_DERIVED: Final = re.compile(r"(?: (?:sum|avg|fairness|totals)|::[a-z]\w*)$")
+_DERIVED: Final = re.compile(
+    r"^(?:TCP|UDP|Ping)\b.*(?: (?:sum|avg|fairness|totals)|::[a-z]\w*)$"
+)
 _SINGLE_PINGS: Final = ("PingRunner", "IrttRunner")
 _NEWEST: Final = 4
 _ENOUGH_FOR_P50: Final = 20
@@ -129,7 +131,7 @@ class _Series:
         """The tool's final figure in the base unit."""
         value = _number(self.meta.get("MEAN_VALUE"))
         usual = "ms" if self.kind == "ping" else "Mbits/s"
-        if value is None or value < 0 or self.meta.get("UNITS", usual) != usual:
+        if value is None or self.meta.get("UNITS", usual) != usual:
             return None
         return to_base(value, usual)[0]
 
@@ -349,13 +351,13 @@ def _retransmitted(series: _Series) -> float | None:
     if isinstance(command, str) and f"{side}_TRANSPORT_RETRANS" not in command:
         return None
     count = _number(series.meta.get("TCP_RETRANSMIT"))
-    return count if count is not None and 0 <= count < 2**31 else None
+    return count if count is not None and count < 2**31 else None
 
 
 def _segments(series: _Series) -> float | None:
     sent = _number(series.meta.get("BYTES_SENT"))
     mss = _number(series.meta.get("TCP_MSS"))
-    return sent / mss if sent and sent > 0 and mss and mss > 0 else None
+    return sent / mss if sent and mss and mss >= 1 else None
 
 
 def _rate_intervals(
@@ -365,7 +367,7 @@ def _rate_intervals(
     for point in series.points:
         end = point["t"] - page.origin_s
         start = end - point.get("dur", 0.0)
-        if 0 <= start < end and point["val"] >= 0:
+        if 0 <= start < end:
             found.measurements.append(
                 Measurement(
                     metric=metric,
@@ -509,14 +511,14 @@ def _moment(text: object) -> datetime | None:
 
 
 def _number(value: object) -> float | None:
-    """Return a number that can be one of a run; flent writes some as text."""
+    """Return a number, not negative; flent writes some as text. Else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if abs(number) < _ABSURD else None
+    return number if 0 <= number < _ABSURD else None
 
 
 def _dict(value: object) -> dict[str, object]:

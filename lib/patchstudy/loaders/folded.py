@@ -12,8 +12,7 @@ from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import head_lines, line_end, lines
 from patchstudy.records import Capture, Profile, RawFile, Stack
 
-_LINE = re.compile(r"(?P<stack>\S.*?)\s+(?P<weight>\d+(?:\.\d*)?)\s*")
-_TWO_COUNTS = re.compile(r"\S.*\s\d+(?:\.\d*)?\s+\d+(?:\.\d*)?\s*")
+_WEIGHT = re.compile(r"\d{1,20}(?:\.\d{0,40})?")
 
 
 def sniff(raw: RawFile) -> bool:
@@ -21,14 +20,14 @@ def sniff(raw: RawFile) -> bool:
     if b";" not in raw.data[:8192]:
         return False
     top = head_lines(raw) or [raw.text.partition("\n")[0]]
-    fitting = sum(";" in line and _LINE.fullmatch(line) is not None for line in top)
+    fitting = sum(";" in line and _weights(line) > 0 for line in top)
     return 0 < len(top) <= 2 * fitting
 
 
 def load(raw: RawFile) -> Capture:
     """Read every stack; ``facts`` hold their number and the sum of the weights."""
     rows = lines(raw)
-    if all(_TWO_COUNTS.fullmatch(line) for _, line in rows):
+    if all(_weights(line) == 2 for _, line in rows):
         problem = (
             "two counts a line: a difference of two profiles; give the two profiles"
         )
@@ -46,14 +45,20 @@ def load(raw: RawFile) -> Capture:
     )
 
 
+def _weights(line: str) -> int:
+    """Return how many numbers stand at the end of a line, behind the frames: 0 to 2."""
+    last = line.rsplit(maxsplit=2)[1:]
+    fits = [_WEIGHT.fullmatch(word) is not None for word in last]
+    return 2 if fits == [True, True] else int(fits[-1:] == [True])
+
+
 def _stack(raw: RawFile, number: int, line: str) -> Stack:
     """Return the stack of one line."""
-    match = _LINE.fullmatch(line)
-    if match is None:
+    if not _weights(line):
         problem = f"{line.strip()[:60]!r} does not end in a weight; remove the line"
         raise CaptureError(raw.path, problem, where=str(number))
-    weight = match["weight"]
+    stack, weight = line.strip().rsplit(maxsplit=1)
     return Stack(
-        frames=tuple(match["stack"].split(";")),
+        frames=tuple(stack.split(";")),
         weight=float(weight) if "." in weight else int(weight),
     )

@@ -25,7 +25,8 @@ counters of captured runs):
     RFC 1889 jitter of the receiver as it stood at the end, mean over the streams.
 ``rtt_mean``
     Mean over the streams of the mean of the kernel's smoothed RTT (TCP_INFO, us), read
-    by the sender once an interval.
+    once an interval; only where the writer of the file sends (a receiver's own figure
+    is that of the handshake).
 ``fairness``
     Jain's index over the streams' received payload.
 
@@ -128,10 +129,14 @@ class _Run:
         return _number(self.test.get("omit")) or 0.0
 
     @property
-    def mss(self) -> float | None:
+    def mss(self) -> int | None:
         """Segment size of the control connection; 0 (a server's file) is unknown."""
-        given = _number(self.start.get("tcp_mss"))
-        return given or _number(self.start.get("tcp_mss_default")) or None
+        return _size(self.start.get("tcp_mss", self.start.get("tcp_mss_default")))
+
+    @property
+    def blksize(self) -> int | None:
+        """Payload of a datagram, or of one write."""
+        return _size(self.test.get("blksize"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,13 +369,14 @@ def _whole_run(run: _Run, flow: _Flow, found: _Found) -> None:
 
 
 def _tcp(run: _Run, flow: _Flow, found: _Found) -> None:
-    sent = _total(run, "sum_sent", flow)
     _both_rates(run, flow, found)
     _retransmits(run, flow, found)
+    if not flow.sending:
+        return  # what stands there is the receiver's, from the handshake
     pieces = [_dict(stream.get("sender")) for stream in _streams(run, flow)]
     times = [_number(piece.get("mean_rtt")) for piece in pieces]
-    known = [time for time in times if time is not None and time > 0]
-    if known and len(known) == len(times) and sent:
+    known = [time for time in times if time]
+    if known and len(known) == len(times):
         found.whole("rtt_mean", sum(known) / len(known) * 1e-6, flow.labels)
 
 
@@ -406,7 +412,7 @@ def _retransmits(run: _Run, flow: _Flow, found: _Found) -> None:
     if count is None:
         found.note("retransmits-absent", "the file does not count retransmits")
         return
-    if not 0 <= count < _WRAPPED:
+    if count >= _WRAPPED:
         found.doubt(
             "retransmits-wrapped",
             f"retransmits {count:.0f} is a wrapped counter; it is left out",
@@ -464,7 +470,7 @@ def _estimate(both: dict[str, object], found: _Found) -> float | None:
     """Return what must have arrived, where the file has only the sender's rate."""
     rate = _number(both.get("bits_per_second"))
     lost, packets = _number(both.get("lost_packets")), _number(both.get("packets"))
-    if rate is None or lost is None or not packets or not 0 <= lost <= packets:
+    if rate is None or lost is None or not packets or lost > packets:
         return None
     found.doubt(
         "throughput-estimated",
@@ -501,18 +507,17 @@ def _missing_datagrams(run: _Run, flow: _Flow) -> float | None:
     """Return how many datagrams of the measured time were sent and not received."""
     sent = _number(_total(run, "sum_sent", flow).get("bytes"))
     received = _number(_total(run, "sum_received", flow).get("bytes"))
-    size = _number(run.test.get("blksize"))
-    if not sent or received is None or not size:
+    if not sent or received is None or not run.blksize:
         return None
-    return round((sent - received) / size)
+    return round((sent - received) / run.blksize)
 
 
 def _all_lost(run: _Run, sent: dict[str, object], flow: _Flow, found: _Found) -> None:
     """Add loss 1 where data were sent and none arrived, whatever the file says."""
     packets = _number(sent.get("packets"))
-    bytes_sent, size = _number(sent.get("bytes")), _number(run.test.get("blksize"))
-    if not packets and bytes_sent and size:
-        packets = round(bytes_sent / size)
+    bytes_sent = _number(sent.get("bytes"))
+    if not packets and bytes_sent and run.blksize:
+        packets = round(bytes_sent / run.blksize)
     found.doubt(
         "all-lost",
         "no datagram arrived, which iperf3 prints as 0 lost; loss is 1 and jitter"
@@ -525,9 +530,10 @@ def _all_lost(run: _Run, sent: dict[str, object], flow: _Flow, found: _Found) ->
 def _loss(
     lost: float | None, packets: float | None, flow: _Flow, found: _Found
 ) -> None:
-    if lost is None or not packets or not 0 <= lost <= packets:
+    if lost is None or not packets or lost > packets:
         found.doubt(
-            "loss-absent", f"lost {lost} of {packets} packets cannot be; loss is absent"
+            "loss-absent",
+            "the printed lost and sent packets cannot be; loss is absent",
         )
         return
     found.measurements.append(
@@ -544,7 +550,7 @@ def _loss(
 def _jitter(total: dict[str, object], flow: _Flow, found: _Found) -> None:
     """Add the jitter; an uninitialised value is longer than the run."""
     jitter_ms, seconds = _number(total.get("jitter_ms")), _number(total.get("seconds"))
-    if jitter_ms is None or seconds is None or not 0 <= jitter_ms < seconds * 1e3:
+    if jitter_ms is None or seconds is None or jitter_ms >= seconds * 1e3:
         found.note("jitter-absent", f"jitter {jitter_ms} ms is none; it is absent")
         return
     found.whole("jitter", jitter_ms * 1e-3, flow.labels)
@@ -582,7 +588,7 @@ def _udp_payload(stream: dict[str, object]) -> float | None:
     """Return what arrived of a stream; its ``bytes`` are always the sender's."""
     sent, packets = _number(stream.get("bytes")), _number(stream.get("packets"))
     lost = _number(stream.get("lost_packets"))
-    if sent is None or not packets or lost is None or not 0 <= lost <= packets:
+    if sent is None or not packets or lost is None or lost > packets:
         return None
     return sent * (1 - lost / packets)
 
@@ -628,10 +634,9 @@ def _total(run: _Run, name: str, flow: _Flow) -> dict[str, object]:
 def _rate(total: dict[str, object]) -> float | None:
     """Return bit/s from bytes and seconds; 3.0 prints only six digits of the rate."""
     size, seconds = _number(total.get("bytes")), _number(total.get("seconds"))
-    if size is not None and size >= 0 and seconds is not None and seconds > 0:
-        return size * 8 / seconds
-    rate = _number(total.get("bits_per_second"))
-    return rate if rate is not None and rate >= 0 else None
+    if size is not None and seconds:
+        return _number(size * 8 / seconds)
+    return _number(total.get("bits_per_second"))
 
 
 def _mean_rate(sums: Iterable[dict[str, object]]) -> float | None:
@@ -640,7 +645,7 @@ def _mean_rate(sums: Iterable[dict[str, object]]) -> float | None:
     for one in sums:
         size += _number(one.get("bytes")) or 0.0
         seconds += _number(one.get("seconds")) or 0.0
-    return size * 8 / seconds if seconds > 0 else None
+    return _number(size * 8 / seconds) if seconds > 0 else None
 
 
 def _workload(run: _Run) -> dict[str, str | int | float | None]:
@@ -651,12 +656,12 @@ def _workload(run: _Run) -> dict[str, str | int | float | None]:
     return {
         "protocol": protocol if isinstance(protocol, str) else None,
         "direction": "bidir" if run.bidir or test.get("bidir") else direction,
-        "streams": _integer(test.get("num_streams")),
+        "streams": _size(test.get("num_streams")),
         "duration_s": _number(test.get("duration")) or None,  # 0 with -n and -k
         "omit_s": run.omit_s,
         "target_bitrate": target or None,
-        "blksize": _integer(test.get("blksize")),
-        "mss": _integer(run.mss),
+        "blksize": run.blksize,
+        "mss": run.mss,
     }
 
 
@@ -691,19 +696,20 @@ def _started_at(run: _Run) -> str | None:
 
 
 def _number(value: object) -> float | None:
-    """Return a number that can be one of a run, or None for anything else."""
+    """Return a number that counts or measures something, not negative; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
         number = float(value)
     except OverflowError:
         return None
-    return number if abs(number) < _ABSURD else None
+    return number if 0 <= number < _ABSURD else None
 
 
-def _integer(value: object) -> int | None:
+def _size(value: object) -> int | None:
+    """Return a whole number of 1 or more; 0 stands for unknown."""
     number = _number(value)
-    return None if number is None else int(number)
+    return int(number) if number is not None and number >= 1 else None
 
 
 def _dict(value: object) -> dict[str, object]:

@@ -29,7 +29,7 @@ from patchstudy.records import Capture, Caveat, Measurement, RawFile, Severity
 
 _TABLES = re.compile(r'"(?:cpu|node)-load"|"(?:sum|individual|soft)-interrupts"')
 _LIST = re.compile(r'"statistics"\s*:\s*\[')
-_TIME = re.compile(r"(\d{1,2})\D+(\d{1,2})\D+(\d{1,2})\D*?\s*([AaPp])?\.?[Mm]?\D*")
+_TIME = re.compile(r"(\d{1,2})\D(\d{1,2})\D(\d{1,2})(\D{0,12})")
 _NEEDED = ("usr", "nice", "sys", "iowait", "irq", "soft", "idle")
 _LATER = ("steal", "guest", "gnice")  # old versions have none of them
 _RESOLUTION: Final = 1e-4
@@ -147,8 +147,9 @@ def _seconds(raw: RawFile, timestamp: object, where: str) -> int:
         problem = f"{timestamp!r} is not a time of day"
         raise CaptureError(raw.path, problem, where=f"{where}.timestamp")
     hour, minute, second = (int(part) for part in match.groups()[:3])
-    if match[4]:
-        hour = hour % 12 + (12 if match[4] in "Pp" else 0)
+    half = match[4].strip().lower()[:1]
+    if half and half in "ap":
+        hour = hour % 12 + (12 if half == "p" else 0)
     return hour * 3600 + minute * 60 + second
 
 

@@ -28,7 +28,7 @@ def load(raw: RawFile) -> Capture:
     """Read every counter as a reading of ``event:<name>``."""
     value = json_value(raw)
     counters = value.get("kernel") if isinstance(value, dict) else None
-    if not isinstance(counters, dict) or not counters:
+    if not isinstance(counters, dict) or not all(counters) or not counters:
         raise CaptureError(raw.path, "holds no counter; call nstat with -a -j")
     return Capture(
         path=raw.path,

@@ -19,7 +19,7 @@ from patchstudy.loaders.text import line_end, lines
 from patchstudy.records import Capture, Measurement, RawFile
 
 _HEADER = re.compile(r"\s*Inter-\|\s+Receive\s+\|\s+Transmit")
-_ROW = re.compile(r"\s*(\S+):((?:\s*\d{1,20}){16})\s*")
+_COUNT = re.compile(r"\d{1,20}")
 _RX = (
     "bytes",
     "packets",
@@ -66,7 +66,7 @@ def _row(raw: RawFile, number: int, line: str) -> Iterator[Measurement]:
     """Yield the readings of the interface of one line."""
     name, colon, rest = line.strip().rpartition(":")
     values = rest.split()
-    if not colon or len(values) != 16 or _ROW.fullmatch(line) is None:
+    if not colon or len(values) != 16 or not all(map(_COUNT.fullmatch, values)):
         problem = f"{line.strip()!r} is not an interface with 16 counters"
         raise CaptureError(raw.path, problem, where=str(number))
     counts = [int(value) for value in values]

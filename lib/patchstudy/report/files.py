@@ -31,7 +31,7 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
         The folder cannot be written; nothing is left behind in it.
     """
     for name in files:
-        if Path(name).name != name:
+        if name in {"", ".."} or Path(name).name != name:
             raise ValueError(f"{name!r} is not a plain file name")
     # Not tempfile: its files are closed to everyone but their owner.
     mark = secrets.token_hex(6)

@@ -136,7 +136,7 @@ def _read_table(tag: Tag) -> Table:
     width = max([len(names), *(len(row) for row in rows)])
     rows = [row + [""] * (width - len(row)) for row in rows]
     names += [""] * (width - len(names))
-    aligns = _aligns(body, rows, width)
+    aligns = _aligns(body or head, rows, width)
     columns = tuple(map(Column, names, aligns))
     caption = tag.find("caption")
     return Table(columns, tuple(map(tuple, rows)), _text(caption) if caption else "")
@@ -184,7 +184,8 @@ def _aligns(lines: Sequence[Tag], rows: list[list[str]], width: int) -> list[Ali
     said = [set(_classes(cell)) & {"left", "right"} for cell in first]
     if len(said) == width and all(said):
         return ["right" if "right" in one else "left" for one in said]
-    return ["right" if _numbers(cells) else "left" for cells in zip(*rows, strict=True)]
+    columns = list(zip(*rows, strict=True)) or [()] * width
+    return ["right" if _numbers(cells) else "left" for cells in columns]
 
 
 def _numbers(cells: Sequence[str]) -> bool:

@@ -5,6 +5,7 @@ import logging
 import math
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import papermill
 from ipykernel.kernelspec import get_kernel_dict
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import ensure_event_loop
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode, v4
 from papermill.exceptions import PapermillExecutionError
@@ -28,6 +30,14 @@ logging.getLogger("papermill").addHandler(logging.NullHandler())
 Scalar = str | int | float | bool | None
 
 _START_S: Final = 300  # a busy machine may take minutes to start many kernels
+# What nbformat raises for JSON, or not even JSON, of another shape.
+_NO_NOTEBOOK: Final = (
+    AttributeError,
+    KeyError,
+    TypeError,
+    ValueError,
+    nbformat.ValidationError,
+)
 _INJECTED: Final = "injected-parameters"
 _ENVIRONMENT: Final = {
     "PYTHONHASHSEED": "0",
@@ -68,7 +78,7 @@ def execute(
     at = _Place(path=notebook)
     with tempfile.TemporaryDirectory(prefix="patchstudy-") as settings:
         manager = _manager({**_ENVIRONMENT, "IPYTHONDIR": settings})
-        with _explained(at):
+        with _loop_closed(), _explained(at):
             done = papermill.execute_notebook(
                 source,
                 None,
@@ -101,7 +111,7 @@ def _read(path: Path) -> NotebookNode:
         nbformat.validate(node)
     except OSError as error:
         raise _error(path, f"cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
+    except _NO_NOTEBOOK as error:
         problem = str(error).partition("\n")[0]
         raise _error(path, f"not a notebook of format 4 ({problem})") from error
     return _without_outputs(node)
@@ -183,6 +193,18 @@ class _Place:
         """Return an error that names the cell, where one had started."""
         place = f"cell {self.line!r}: " if self.line else ""
         return _error(self.path, f"{place}{problem}")
+
+
+@contextmanager
+def _loop_closed() -> Iterator[None]:
+    """Close the event loop that the kernel's client opens in a thread of a pool."""
+    try:
+        yield
+    finally:
+        if threading.current_thread() is not threading.main_thread():
+            loop = ensure_event_loop()
+            if not loop.is_running():
+                loop.close()
 
 
 @contextmanager

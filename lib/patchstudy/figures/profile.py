@@ -1,0 +1,112 @@
+"""What the patch changed in the profile: shares of symbols, baseline and patched."""
+
+from typing import Final
+
+import pandas as pd
+import seaborn.objects as so
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from patchstudy.figures import theme
+
+_COLUMNS: Final = (
+    "device", "workload", "symbol", "inclusive_baseline", "inclusive_patched", "change",
+)  # fmt: skip
+_LONGEST: Final = 64
+#: Thickness of a bar; two of them stand in a row of height 1.
+_BAR: Final = 0.38
+#: The baseline is pale with an edge, so that both can be told apart in grey.
+_ALPHA: Final = {"baseline": 0.3, "patched": 1.0}
+
+
+def profile_difference(difference: pd.DataFrame, *, top: int = 12) -> so.Plot:
+    """Draw the inclusive share of the symbols that changed most, a bar per variant.
+
+    Parameters
+    ----------
+    difference
+        As ``profiles.difference`` returns it.
+    top
+        Symbols in each panel; the largest absolute change stands first.
+
+    Raises
+    ------
+    ValueError
+        If the table is empty.
+    """
+    theme.require(difference, _COLUMNS, "profile differences")
+    symbols = _largest(difference, top)
+    bars = _bars(symbols)
+    looks = theme.looks(theme.VARIANT_COLORS)
+    plot = (
+        so.Plot(bars, x="percent", y="at", color="variant", alpha="variant")
+        .facet(col="panel", wrap=1, order=theme.panel_order(symbols))
+        .share(x=True, y=False)
+        .add(theme.OnPanel(draw=_dress, rows=bars), legend=False)
+        .add(so.Bar(width=1.0), orient="y", legend=False)
+        .scale(
+            color=so.Nominal({name: look.color for name, look in looks.items()}),
+            alpha=so.Nominal(_ALPHA),
+        )
+        .label(x="Inclusive share of the profile [%]", y="")
+    )
+    return theme.dressed(plot, height=_height(symbols))
+
+
+def _largest(difference: pd.DataFrame, top: int) -> pd.DataFrame:
+    """The first rows of each panel by absolute change, with their row number."""
+    by_change = difference["change"].abs().sort_values(ascending=False, kind="stable")
+    table = difference.loc[by_change.index]
+    table = table.groupby(["device", "workload"], sort=False).head(top)
+    table = table.assign(panel=theme.panels(table)).reset_index(drop=True)
+    return table.assign(row=table.groupby("panel").cumcount())
+
+
+def _bars(symbols: pd.DataFrame) -> pd.DataFrame:
+    """One row per symbol and variant; ``at`` is the middle of its bar."""
+    return pd.concat(
+        [
+            symbols.assign(
+                variant=variant,
+                percent=100 * symbols[f"inclusive_{variant}"].astype(float),
+                at=symbols["row"] + offset,
+            )
+            for variant, offset in (("baseline", -_BAR / 2), ("patched", _BAR / 2))
+        ],
+        ignore_index=True,
+    )
+
+
+def _dress(axes: Axes, rows: pd.DataFrame) -> None:
+    """Write symbols and numbers, and the key."""
+    symbols = rows.drop_duplicates("row")
+    axes.set_yticks(
+        symbols["row"], [_name(one) for one in symbols["symbol"]], color=theme.INK
+    )
+    axes.set_ylim(len(symbols) - 0.45, -0.55)
+    axes.grid(visible=False, axis="y")
+    for at, percent in zip(rows["at"], rows["percent"], strict=True):
+        axes.annotate(
+            f"{percent:.1f}",
+            (percent, at),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+            color="0.3",
+        )
+    entries = {
+        name: Patch(
+            facecolor=(look.color, _ALPHA[name]), edgecolor=look.color, linewidth=0.8
+        )
+        for name, look in theme.looks(theme.VARIANT_COLORS).items()
+    }
+    theme.key(axes.figure, entries)
+
+
+def _name(symbol: object) -> str:
+    return theme.as_text(theme.shortened(symbol, _LONGEST))
+
+
+def _height(symbols: pd.DataFrame) -> float:
+    return 0.9 + 0.45 * symbols["panel"].nunique() + 0.3 * len(symbols)

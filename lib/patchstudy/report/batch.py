@@ -1,0 +1,250 @@
+"""Reports of many studies: run the notebooks, write every file whole or not at all."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nbformat import NotebookNode, writes
+
+from patchstudy.errors import PatchstudyError, StudyError, printable
+from patchstudy.findings import Assessment, assess
+from patchstudy.report import files, results
+from patchstudy.report.html import to_html
+from patchstudy.report.pdf import to_pdf
+from patchstudy.report.run import execute
+from patchstudy.report.text import text
+from patchstudy.study import open_study
+
+FORMATS: Final = ("html", "pdf", "text")
+#: Longest time for one cell of a notebook.
+TIMEOUT_S: Final = 600
+#: Lists every study of a batch, with its report or why there is none.
+INDEX: Final = "index.json"
+
+_REPORT: Final = "report"
+_TITLE: Final = re.compile(r"\A# [^\n]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one study.
+
+    Attributes
+    ----------
+    study
+        ``driver/patch``.
+    decision
+        The decision, empty where there is none.
+    error
+        Why there is no report, one line a mistake; empty where there is one.
+    unread
+        Raw files that could not be read although a report was made, one line each.
+    """
+
+    study: str
+    decision: str
+    error: str
+    unread: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True where the study and all its raw files could be read."""
+        return not self.error and not self.unread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to make, and where.
+
+    Attributes
+    ----------
+    out
+        Folder of the reports.
+    formats
+        Out of ``FORMATS``; the notebook and ``report.json`` are always made.
+    notebook
+        The notebook that is run for each study, with a parameter ``study``.
+    jobs
+        How many studies are done at once.
+    """
+
+    out: Path
+    formats: tuple[str, ...]
+    notebook: Path
+    jobs: int
+
+
+def shipped(name: str) -> Path:
+    """Return a notebook of the package, installed or in a checkout.
+
+    Raises
+    ------
+    StudyError
+        If there is none of this name.
+    """
+    package = Path(__file__).parents[1]
+    for folder in (package / "notebooks", package.parents[1] / "notebooks"):
+        if (folder / name).is_file():
+            return folder / name
+    raise StudyError(f"{name}: this installation has no such notebook; install again")
+
+
+def find(data: Path, names: Sequence[str]) -> tuple[Path, ...]:
+    """Find the study folders under a folder: those that hold ``study.toml``.
+
+    Parameters
+    ----------
+    data
+        A folder of studies, or one study.
+    names
+        ``driver/patch`` of the wanted ones; all where empty.
+
+    Raises
+    ------
+    StudyError
+        If there is none, a wanted one is missing, or two have the same name.
+    """
+    if not data.is_dir():
+        raise StudyError(f"{data}: no such folder; give the folder of the studies")
+    found: dict[str, Path] = {}
+    for path in sorted(data.rglob("study.toml")):
+        name = "/".join(path.parent.resolve().parts[-2:])
+        if name in found:
+            raise StudyError(f"{path.parent}: {found[name]} has the same name; move it")
+        found[name] = path.parent
+    missing = [name for name in names if name not in found]
+    if missing or not found:
+        known = ", ".join(found) or "no folder with a study.toml"
+        what = f"no study {missing[0]!r}" if missing else "no study"
+        raise StudyError(f"{data}: {what}; there is {known}")
+    return tuple(found[name] for name in (names or found))
+
+
+def report_all(
+    folders: Sequence[Path], order: Order, *, tell: Callable[[Outcome], None]
+) -> tuple[Outcome, ...]:
+    """Make the reports of all studies, then the index; one failure stops no other.
+
+    Parameters
+    ----------
+    tell
+        Called with each outcome as soon as it is known.
+    """
+    outcomes: list[Outcome] = []
+    with ThreadPoolExecutor(max_workers=order.jobs) as pool:
+        waiting = [pool.submit(_report, folder, order) for folder in folders]
+        for done in as_completed(waiting):
+            outcomes.append(done.result())
+            tell(outcomes[-1])
+    outcomes.sort(key=lambda one: one.study)
+    _index(outcomes, order)
+    return tuple(outcomes)
+
+
+def _report(folder: Path, order: Order) -> Outcome:
+    name = "/".join(folder.resolve().parts[-2:])
+    try:
+        assessment = assess(open_study(folder))
+        made = dict(_files(assessment, order))
+        target = order.out / name
+        target.mkdir(parents=True, exist_ok=True)
+        files.write_all(target, made)
+    except PatchstudyError as error:
+        return Outcome(study=name, decision="", error=str(error), unread=())
+    except OSError as error:
+        place = printable(str(error.filename or order.out))
+        reason = f"{place}: cannot be written ({error.strerror})"
+        return Outcome(study=name, decision="", error=reason, unread=())
+    unread = tuple(
+        printable(f"{folder / one.path}: {one.reason}")
+        for one in assessment.study.leftovers
+        if one.broken
+    )
+    return Outcome(
+        study=name, decision=str(assessment.decision), error="", unread=unread
+    )
+
+
+def _files(assessment: Assessment, order: Order) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of one report by name."""
+    study = assessment.study
+    content = results.results(assessment)
+    target = order.out / study.name
+    target.mkdir(parents=True, exist_ok=True)
+    place = os.path.relpath(study.folder.resolve(), target.resolve())
+    done = execute(order.notebook, {"study": place}, cwd=target, timeout_s=TIMEOUT_S)
+    _require_same(done, content, order.notebook)
+    yield f"{_REPORT}.ipynb", (writes(done) + "\n").encode("utf-8")
+    yield f"{_REPORT}.json", results.to_bytes(content)
+    if "text" in order.formats:
+        yield f"{_REPORT}.txt", text(assessment).encode("ascii")
+    titled = _titled(done, study.name)
+    if "html" in order.formats:
+        yield f"{_REPORT}.html", to_html(titled, title=study.name).encode("utf-8")
+    if "pdf" in order.formats:
+        subtitle = study.design.question
+        yield f"{_REPORT}.pdf", to_pdf(titled, title=study.name, subtitle=subtitle)
+
+
+def _require_same(
+    done: NotebookNode, content: Mapping[str, object], notebook: Path
+) -> None:
+    """Refuse a notebook that shows its results' digest, but not that of these.
+
+    The shipped notebook shows it; one of the user's own need not.
+    """
+    shown = set(re.findall(r"report\.json\): sha256 ([0-9a-f]{64})", writes(done)))
+    if shown and shown != {results.digest(content)}:
+        raise StudyError(
+            f"{notebook}: the notebook found other results than report.json; "
+            "did a raw file change meanwhile? make the report again"
+        )
+
+
+def _titled(done: NotebookNode, title: str) -> NotebookNode:
+    """Put the study's name in place of the notebook's own title."""
+    first, *others = done.cells
+    if first.cell_type != "markdown":
+        return done
+    heading = NotebookNode({**first, "source": _TITLE.sub(f"# {title}", first.source)})
+    return NotebookNode({**done, "cells": [heading, *others]})
+
+
+def _index(outcomes: Sequence[Outcome], order: Order) -> None:
+    """Write ``index.json`` and the page that lists all studies."""
+    listed = {one.study: one for one in outcomes}
+    kept = _listed_before(order.out)
+    entries = [
+        {
+            "study": name,
+            "error": listed[name].error if name in listed else kept[name],
+            "report": (order.out / name / f"{_REPORT}.json").is_file(),
+        }
+        for name in sorted({*listed, *kept})
+    ]
+    content = json.dumps({"schema": 1, "studies": entries}, indent=1) + "\n"
+    files.write(order.out / INDEX, content.encode("utf-8"))
+    done = execute(
+        shipped("summary.ipynb"), {"reports": "."}, cwd=order.out, timeout_s=TIMEOUT_S
+    )
+    page = to_html(done, title="All studies").encode("utf-8")
+    made = {"index.ipynb": (writes(done) + "\n").encode("utf-8"), "index.html": page}
+    files.write_all(order.out, made)
+
+
+def _listed_before(out: Path) -> dict[str, str]:
+    """Studies of earlier batches whose reports are still there, with their error."""
+    try:
+        earlier = json.loads((out / INDEX).read_text(encoding="utf-8"))["studies"]
+        return {
+            one["study"]: one["error"]
+            for one in earlier
+            if (out / one["study"] / f"{_REPORT}.json").is_file()
+        }
+    except (FileNotFoundError, json.JSONDecodeError, KeyError, TypeError):
+        return {}

@@ -1,0 +1,660 @@
+"""What a report shows, section by section: tables, notes and figures of an assessment.
+
+A notebook cell shows one section: ``show(sections.guards(assessment))``. A section
+that has nothing to show says so in a note.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from IPython.display import display
+
+from patchstudy import figures, profiles
+from patchstudy.checks import CPU_SATURATED, ceiling
+from patchstudy.compare import Comparison
+from patchstudy.findings import (
+    Assessment,
+    Decision,
+    Finding,
+    Guarded,
+    change_in_words,
+    value_in_words,
+)
+from patchstudy.metrics import Kind, Scale, metric
+from patchstudy.records import Severity
+from patchstudy.report.results import digest, inputs_digest, results
+from patchstudy.report.table import Column, Note, Table, Vector
+from patchstudy.study import Role, Run
+from patchstudy.tables import Question
+from patchstudy.units import for_people
+
+Part = Table | Note | Vector
+
+_DECISION_KINDS: Final = {
+    Decision.ACCEPT: "accept",
+    Decision.SMALL: "accept",
+    Decision.VETO: "veto",
+    Decision.NOT_YET: "notyet",
+    Decision.REJECT: "reject",
+    Decision.MIXED: "mixed",
+}
+_TOP_SYMBOLS: Final = 15
+
+
+def show(parts: Part | Iterable[Part]) -> None:
+    """Show one part or several below a notebook cell."""
+    for part in (parts,) if isinstance(parts, Part) else parts:
+        display(part)
+
+
+# ---- 1 and 2: verdict and cost ------------------------------------------------------
+
+
+def verdict(assessment: Assessment) -> Note:
+    """The decision in one sentence."""
+    kind = _DECISION_KINDS[assessment.decision]
+    return Note(kind, f"{str(assessment.decision).upper()}. {assessment.sentence}")
+
+
+def study(assessment: Assessment) -> tuple[Part, ...]:
+    """The question, how it was measured, and what was not measured."""
+    design = assessment.study.design
+    left_out = "; ".join(design.not_measured)
+    return (
+        Note("text", design.question),
+        *([Note("text", design.setting)] if design.setting else []),
+        *([Note("caveat", f"Not measured: {left_out}.")] if left_out else []),
+    )
+
+
+def devices(assessment: Assessment) -> Table:
+    """The decision on each device."""
+    described = assessment.study.design.devices
+    return Table(
+        _columns("Device", "What it is", "Variant", "Decision"),
+        tuple(
+            (
+                one.device,
+                "; ".join(described.get(one.device, {}).values()) or "-",
+                one.variant,
+                str(one.decision),
+            )
+            for one in assessment.devices
+        ),
+        "Decision on each device",
+    )
+
+
+def changes(assessment: Assessment) -> Table:
+    """The primary metrics and the controls: both values and the change."""
+    chosen = _of(assessment, Role.PRIMARY, Role.CONTROL)
+    return _change_table(
+        chosen, "Primary metrics and controls; change with its confidence interval"
+    )
+
+
+def guards(assessment: Assessment) -> Part:
+    """What the patch must not harm, and whether it does."""
+    chosen = _of(assessment, Role.GUARD)
+    if not chosen:
+        return Note("caveat", "No guard is declared: what the patch costs is unknown.")
+    return _change_table(chosen, "Guards: what the patch may cost")
+
+
+def _change_table(chosen: Sequence[Finding], caption: str) -> Table:
+    rows = tuple(
+        (
+            one.planned.metric.label,
+            one.comparison.question.workload,
+            one.comparison.question.device,
+            value_in_words(one.comparison, patched=False),
+            value_in_words(one.comparison, patched=True),
+            change_in_words(one.comparison),
+            one.planned.margin.text + ("" if one.planned.margin.declared else "*"),
+            _replication(one.comparison),
+            _answer(one),
+        )
+        for one in chosen
+    )
+    names = ("Metric", "Workload", "Device")
+    numbers = ("Baseline", "Patched", "Change [95 %]", "Margin", "Runs")
+    if any(not one.planned.margin.declared for one in chosen):
+        caption += "; * a default margin, none was declared"
+    return Table((*_columns(*names), *_numbers(*numbers), Column("Answer")), rows,
+                 caption)  # fmt: skip
+
+
+def _replication(one: Comparison) -> str:
+    runs = f"{one.n_baseline} + {one.n_patched}"
+    return f"{runs} in {one.blocks}" if one.blocks else runs
+
+
+def _answer(one: Finding) -> str:
+    if one.comparison.question.problem:
+        return "not measured"
+    if one.guarded is not None:
+        return str(one.guarded)
+    prefix = "control: " if one.role is Role.CONTROL else ""
+    return prefix + ", ".join([str(one.verdict), *one.qualifiers])
+
+
+def sentences(assessment: Assessment) -> tuple[Note, ...]:
+    """Every declared finding in one sentence."""
+    return tuple(
+        Note("text", f"{one.comparison.question.device}: {one.sentence}")
+        for one in _of(assessment, Role.PRIMARY, Role.CONTROL, Role.GUARD)
+    )
+
+
+# ---- 3 to 4: figures ----------------------------------------------------------------
+
+
+def forest(assessment: Assessment) -> Part:
+    """Every declared change with its interval against its margin."""
+    chosen = [
+        one
+        for one in _of(assessment, Role.PRIMARY, Role.CONTROL, Role.GUARD)
+        if one.comparison.change is not None
+    ]
+    if not chosen:
+        return Note("caveat", "Nothing could be compared.")
+    rows = pd.DataFrame([_forest_row(one) for one in chosen])
+    alt = " ".join(one.sentence for one in chosen)
+    return Vector(
+        figures.to_svg(figures.forest(rows)),
+        alt,
+        "Change of every declared metric with its 95 % interval; the band is the "
+        "margin. An interval beside the zero line shows a difference; one inside the "
+        "band shows that it does not matter.",
+    )
+
+
+def _forest_row(one: Finding) -> dict[str, object]:
+    comparison = one.comparison
+    ratio = comparison.scale is Scale.RATIO
+    scale = 100.0
+    change = comparison.change
+    ends = (change.value, change.low, change.high) if change else (np.nan,) * 3
+    margin = np.nan if one.margin is None else one.margin
+    return {
+        "name": f"{one.planned.metric.name}, {comparison.question.workload}",
+        "device": comparison.question.device,
+        "role": str(one.role),
+        "change": ends[0] * scale,
+        "low": ends[1] * scale,
+        "high": ends[2] * scale,
+        "margin": (np.expm1(margin) if ratio else margin) * scale,
+        "axis": "%" if ratio else "pp",
+        "verdict": _answer_in_brief(one),
+    }
+
+
+def _answer_in_brief(one: Finding) -> str:
+    if one.guarded is not None:
+        return str(one.guarded)
+    sizes = [word for word in one.qualifiers if word.startswith(("at most", "conf"))]
+    return ", ".join([str(one.verdict), *sizes])
+
+
+def all_runs(assessment: Assessment) -> tuple[Part, ...]:
+    """Every unit of the primary metrics and controls, in order of time."""
+    return tuple(_runs_figures(assessment, {Role.PRIMARY, Role.CONTROL}))
+
+
+def guard_runs(assessment: Assessment) -> tuple[Part, ...]:
+    """Every unit of the guards that are broken, harmed or unresolved."""
+    telling = {Guarded.BROKEN, Guarded.HARM, Guarded.UNRESOLVED}
+    keys = {
+        one.comparison.question.key
+        for one in assessment.findings
+        if one.guarded in telling
+    }
+    drawn = tuple(_runs_figures(assessment, {Role.GUARD}, keys))
+    return drawn or (Note("text", "No guard is harmed or unresolved."),)
+
+
+def _runs_figures(
+    assessment: Assessment, roles: set[Role], keys: set[str] | None = None
+) -> Iterator[Vector]:
+    """One figure a metric: all its workloads and devices."""
+    by_metric: dict[str, list[Question]] = {}
+    for question in assessment.material.asked:
+        wanted = keys is None or question.key in keys
+        if question.role in roles and wanted and not question.problem:
+            by_metric.setdefault(question.planned.metric.name, []).append(question)
+    units = assessment.material.units
+    for questions in by_metric.values():
+        quantity = questions[0].planned.metric
+        table = units[units["question"].isin([one.key for one in questions])]
+        plot = figures.runs(
+            table,
+            label=quantity.label,
+            unit=quantity.unit,
+            variants=assessment.study.design.variants,
+        )
+        yield Vector(
+            figures.to_svg(plot),
+            _medians_in_words(table, quantity.unit, quantity.label),
+            f"{quantity.label}: every {questions[0].unit} in order of time; the line "
+            "is the median of its variant, bands are blocks.",
+        )
+
+
+def _medians_in_words(table: pd.DataFrame, unit: str, label: str) -> str:
+    medians = table.groupby(["device", "workload", "variant"])["value"].median()
+    parts = [
+        f"{variant} {for_people(value, unit)} on {device}, {workload}"
+        for (device, workload, variant), value in medians.items()
+    ]
+    return f"{label}, every unit in order of time. Medians: {'; '.join(parts)}."
+
+
+def course(assessment: Assessment) -> tuple[Part, ...]:
+    """The course within runs of the primary metrics, where tools print intervals."""
+    intervals = assessment.material.intervals
+    drawn: list[Part] = []
+    for name, tool in _courses(assessment):
+        table = intervals[(intervals["metric"] == name) & (intervals["tool"] == tool)]
+        quantity = metric(name)
+        plot = figures.course(
+            table,
+            label=quantity.label,
+            unit=quantity.unit,
+            variants=assessment.study.design.variants,
+        )
+        drawn.append(
+            Vector(
+                figures.to_svg(plot),
+                f"{quantity.label} within each run, interval by interval, from {tool}.",
+                f"{quantity.label} within each run ({tool}); thick: median over the "
+                "runs of a variant. Intervals of one run are never replicates.",
+            )
+        )
+    return tuple(drawn) or (Note("text", "No tool printed intervals."),)
+
+
+def _courses(assessment: Assessment) -> list[tuple[str, str]]:
+    """Metric and tool of the intervals behind the primary metrics.
+
+    A sender prints what it sent: then the send rate is shown in place of throughput.
+    """
+    intervals = assessment.material.intervals
+    tools = {
+        one.tool
+        for one in assessment.material.asked
+        if one.role is Role.PRIMARY and not one.problem
+    }
+    plain = intervals[[not labels for labels in intervals["labels"]]]
+    found = plain.groupby(["metric", "tool"]).size()
+    wanted = ("throughput", "send_rate", "transaction_rate", "packet_rate")
+    return [
+        (str(name), str(tool))
+        for name, tool in found.index
+        if name in wanted and tool in tools
+    ]
+
+
+# ---- 5 to 6: treatment and bottleneck -----------------------------------------------
+
+
+def treatment(assessment: Assessment) -> Table:
+    """Facts of the runs by variant, to see whether the treatment is the difference."""
+    design = assessment.study.design
+    facts: dict[str, dict[str, set[str]]] = {}
+    for run in assessment.study.runs:
+        if run.measuring:
+            for name, value in _identity(run).items():
+                by_variant = facts.setdefault(name, {})
+                by_variant.setdefault(run.variant, set()).add(value)
+    rows = []
+    for name, by_variant in sorted(facts.items()):
+        sets = [by_variant.get(variant, set()) for variant in design.variants]
+        same = all(one == sets[0] for one in sets)
+        meaning = "same" if same else "differs"
+        if not same and name in design.treatment:
+            meaning = "differs, as declared"
+        rows.append((name, *(_few(one) for one in sets), meaning))
+    return Table(
+        _columns("Fact", *design.variants, "Between variants"),
+        tuple(rows),
+        "Facts of the measured runs",
+    )
+
+
+_PER_RUN: Final = frozenset(
+    {
+        "block", "boot_id", "commands", "ended_at", "loadavg_after", "loadavg_before",
+        "position", "purpose", "run", "started_at", "topology_id", "workload",
+    }
+)  # fmt: skip
+
+
+def _identity(run: Run) -> dict[str, str]:
+    told = {name: str(x) for name, x in run.facts.items() if name not in _PER_RUN}
+    told |= {
+        f"{one.capture.tool} version": one.capture.tool_version
+        for one in run.sources
+        if one.capture.tool_version
+    }
+    return told
+
+
+def _few(values: set[str]) -> str:
+    names = sorted(value or "(none)" for value in values)
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (", ".join(names[:3]) or "-") + more
+
+
+def bottleneck(assessment: Assessment) -> Part:
+    """What limits each variant: the link, the offered load, or one full CPU."""
+    rows = [
+        (device, workload, variant, *_limits(assessment, device, workload, variant))
+        for device, workload in _cells(assessment)
+        for variant in assessment.study.design.variants
+    ]
+    if not rows:
+        return Note("text", "No CPU or ceiling is known.")
+    names = (*_columns("Device", "Workload", "Variant"),)
+    numbers = _numbers("Busiest CPU", "Softirq", "Ceiling")
+    return Table((*names, *numbers, Column("Limited by")), tuple(rows),
+                 "What limits the rate in each variant (medians over runs)")  # fmt: skip
+
+
+def _cells(assessment: Assessment) -> list[tuple[str, str]]:
+    return sorted(
+        {
+            (one.comparison.question.device, one.comparison.question.workload)
+            for one in _of(assessment, Role.PRIMARY, Role.CONTROL)
+        }
+    )
+
+
+def _limits(
+    assessment: Assessment, device: str, workload: str, variant: str
+) -> tuple[str, str, str, str]:
+    runs = assessment.material.runs
+    here = runs[
+        (runs["device"] == device)
+        & (runs["workload"] == workload)
+        & (runs["variant"] == variant)
+    ]
+    busiest, softirq = (_median(here, name) for name in ("cpu_busy_max", "cpu_softirq"))
+    limits = [
+        limit
+        for one in assessment.material.asked
+        if (one.device, one.workload) == (device, workload)
+        if (limit := ceiling(assessment.study, one)) is not None
+    ]
+    limit = min(limits, default=None)
+    rate = _median(here[here["metric"] == "throughput"], "throughput")
+    by = []
+    if busiest is not None and busiest >= CPU_SATURATED:
+        by.append("one full CPU")
+    if limit is not None and rate is not None and rate >= 0.985 * limit[0]:
+        by.append(limit[1])
+    return (
+        "-" if busiest is None else f"{100 * busiest:.1f} %",
+        "-" if softirq is None else f"{100 * softirq:.1f} %",
+        "-" if limit is None else for_people(limit[0], "bit/s"),
+        ", ".join(by) or "not known",
+    )
+
+
+def _median(rows: pd.DataFrame, name: str) -> float | None:
+    values = rows.loc[rows["metric"] == name, "value"]
+    return None if values.empty else float(values.median())
+
+
+# ---- 7: why -------------------------------------------------------------------------
+
+
+def mechanism(assessment: Assessment) -> tuple[Part, ...]:
+    """What the profiles say about the symbols that the study names."""
+    notes = tuple(
+        Note("text", f"{one.evidence.device}, {one.evidence.workload}: {one.sentence}")
+        for one in assessment.explanations
+    )
+    return notes or (Note("text", "No mechanism is declared or profiled."),)
+
+
+def profile(assessment: Assessment) -> tuple[Part, ...]:
+    """The symbols whose share changes most, as a figure and as a table."""
+    named = [one.evidence.symbol for one in assessment.explanations]
+    table = profiles.difference(assessment.study)
+    if table.empty:
+        return (Note("text", "There is no profile of both variants."),)
+    table = profiles.telling(table, named, _TOP_SYMBOLS)
+    first = table.iloc[0]
+    return (
+        Vector(
+            figures.to_svg(figures.profile_difference(table, top=_TOP_SYMBOLS)),
+            f"Inclusive share of the profile by symbol; {first['symbol']}: "
+            f"{100 * first['inclusive_baseline']:.2f} % to "
+            f"{100 * first['inclusive_patched']:.2f} %.",
+            "Inclusive share of the profile samples of the symbols that the study "
+            "names, that are gone or new, or whose self time changes most. Profile "
+            "runs are never pooled with measured runs.",
+        ),
+        _profile_table(table),
+    )
+
+
+def _profile_table(table: pd.DataFrame) -> Table:
+    shares = ("inclusive_baseline", "inclusive_patched", "self_baseline",
+              "self_patched", "change")  # fmt: skip
+    rows = tuple(
+        (
+            str(row["symbol"]),
+            f"{row['device']}, {row['workload']}",
+            *(f"{100 * row[name]:+.2f}" if name == "change" else
+              f"{100 * row[name]:.2f}" for name in shares),
+        )
+        for row in table.to_dict("records")
+    )  # fmt: skip
+    names = ("Inclusive, baseline", "patched", "Self, baseline", "patched", "Change")
+    return Table(
+        (*_columns("Symbol", "Where"), *_numbers(*names)),
+        rows,
+        "Share of the profile samples in percent; change of the inclusive share in "
+        "points",
+    )
+
+
+# ---- 8: how far to trust it ---------------------------------------------------------
+
+
+def doubts(assessment: Assessment) -> Part:
+    """Everything that weakens a result, the gravest first, with what to do."""
+    rows = tuple(
+        (
+            str(one.caveat.severity),
+            " ".join(part for part in (one.device, one.workload) if part) or "all",
+            one.question.rsplit("/", 1)[-1],
+            one.caveat.text,
+            one.caveat.todo or "-",
+        )
+        for one in assessment.doubts
+        if one.caveat.severity is not Severity.NOTE
+    )
+    if not rows:
+        return Note("text", "The checks found nothing graver than a note.")
+    return Table(
+        _columns("Weight", "Where", "Metric", "What", "What would help"),
+        rows,
+        "Doubts about the data",
+    )
+
+
+def notes(assessment: Assessment) -> Part:
+    """What else the checks found, said once for all places of which it is true."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for one in assessment.doubts:
+        if one.caveat.severity is Severity.NOTE:
+            where = " ".join(part for part in (one.device, one.workload) if part)
+            metric = one.question.rsplit("/", 1)[-1]
+            key = (one.caveat.text, one.caveat.todo)
+            said.setdefault(key, []).append(f"{where} {metric}".strip() or "all")
+    if not said:
+        return Note("text", "No notes.")
+    rows = tuple(
+        ("; ".join(places), text, todo or "-") for (text, todo), places in said.items()
+    )
+    return Table(_columns("Where", "What", "What would help"), rows, "Notes")
+
+
+def sensitivity(assessment: Assessment) -> Part:
+    """The estimate beside its rank-based companion."""
+    rows = tuple(
+        (
+            one.planned.metric.label,
+            f"{one.comparison.question.device}, {one.comparison.question.workload}",
+            change_in_words(one.comparison),
+            _p(one.comparison.p_value),
+            _p(one.comparison.p_adjusted),
+            _companion(one.comparison),
+            _p(one.comparison.companion and one.comparison.companion.p_value),
+            _wins(one.comparison),
+        )
+        for one in _of(assessment, Role.PRIMARY, Role.CONTROL, Role.GUARD)
+        if one.comparison.change is not None
+    )
+    if not rows:
+        return Note("text", "Nothing could be compared.")
+    numbers = ("t interval", "p", "p adjusted", "Rank-based interval", "p exact",
+               "Patched is larger in")  # fmt: skip
+    return Table(
+        (*_columns("Metric", "Where"), *_numbers(*numbers)),
+        rows,
+        "Does the answer depend on the method? Adjusted: Holm within the role",
+    )
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _companion(one: Comparison) -> str:
+    if one.companion is None:
+        return "-"
+    estimate = one.companion.estimate
+    if not (np.isfinite(estimate.low) and np.isfinite(estimate.high)):
+        return "too few units"
+    scale = 100.0 if _in_percent(one) else 1.0
+    numbers = (estimate.value, estimate.low, estimate.high)
+    value, low, high = (f"{scale * number:+.3g}" for number in numbers)
+    unit = "%" if one.scale is Scale.RATIO else "pp" if _in_percent(one) else ""
+    return f"{value} {unit} [{low}, {high}]"
+
+
+def _in_percent(one: Comparison) -> bool:
+    kinds = {Kind.SHARE, Kind.PROPORTION, Kind.COUNT}
+    return one.scale is Scale.RATIO or one.question.planned.metric.kind in kinds
+
+
+def _wins(one: Comparison) -> str:
+    if one.companion is None:
+        return "-"
+    return f"{one.companion.wins:g} of {one.companion.pairs} pairs"
+
+
+def exploratory(assessment: Assessment) -> Part:
+    """Metrics that nobody declared, or declared as diagnostics; not decided on."""
+    chosen = [
+        one
+        for one in _of(assessment, Role.DIAGNOSTIC)
+        if one.comparison.change is not None
+    ]
+    if not chosen:
+        return Note("text", "No further metric was measured.")
+    rows = tuple(
+        (
+            one.planned.metric.label,
+            f"{one.comparison.question.device}, {one.comparison.question.workload}",
+            value_in_words(one.comparison, patched=False),
+            value_in_words(one.comparison, patched=True),
+            change_in_words(one.comparison),
+            _replication(one.comparison),
+            _p(one.comparison.p_adjusted),
+        )
+        for one in chosen
+    )
+    numbers = ("Baseline", "Patched", "Change [95 %]", "Runs", "p (BH)")
+    return Table(
+        (*_columns("Metric", "Where"), *_numbers(*numbers)),
+        rows,
+        "Exploratory: looked at, not decided on (p after Benjamini-Hochberg)",
+    )
+
+
+# ---- 9 and 10: claims and provenance ------------------------------------------------
+
+
+def claims(assessment: Assessment) -> Part:
+    """What the patch mail says, beside what was found."""
+    declared = assessment.study.design.claims
+    if not declared:
+        return Note("text", "No claim of a mail is recorded in study.toml.")
+    rows = tuple(
+        (one.text, one.metric, one.change or "-", _found(assessment, one.metric))
+        for one in declared
+    )
+    return Table(
+        _columns("Claim", "Metric", "Stated change", "Found"),
+        rows,
+        "Claims, beside what was found",
+    )
+
+
+def _found(assessment: Assessment, name: str) -> str:
+    found = [
+        f"{one.comparison.question.device}, {one.comparison.question.workload}: "
+        f"{change_in_words(one.comparison)}"
+        for one in assessment.findings
+        if one.planned.metric.name == name and one.role is Role.PRIMARY
+    ]
+    return "; ".join(found) or "cannot be checked: not measured"
+
+
+def provenance(assessment: Assessment) -> tuple[Part, ...]:
+    """The raw files by tool, and the digests by which this report can be checked."""
+    by_tool: dict[str, dict[str, str]] = {}
+    for run in assessment.study.runs:
+        for source in run.sources:
+            path = source.capture.path.relative_to(assessment.study.folder).as_posix()
+            files = by_tool.setdefault(source.capture.tool, {})
+            files[path] = source.capture.sha256
+    rows = tuple(
+        (tool, str(len(files)), inputs_digest(files))
+        for tool, files in sorted(by_tool.items())
+    )
+    content = results(assessment)
+    made = content["provenance"]
+    versions = ", ".join(f"{name} {x}" for name, x in made["versions"].items())
+    return (
+        Table(
+            (Column("Tool"), Column("Files", "right"), Column("sha256 of their list")),
+            rows,
+            "Raw files (of a before/after pair the later one); report.json lists the "
+            "sha256 of every file",
+        ),
+        Note("text", f"All inputs: sha256 {made['inputs_sha256']}."),
+        Note("text", f"study.toml: sha256 {assessment.study.design.digest}."),
+        Note("text", f"Results (report.json): sha256 {digest(content)}."),
+        Note("text", f"Made by: {made['command']}, with {versions}."),
+    )
+
+
+def _of(assessment: Assessment, *roles: Role) -> list[Finding]:
+    return [one for one in assessment.findings if one.role in roles]
+
+
+def _columns(*names: str) -> tuple[Column, ...]:
+    return tuple(Column(name) for name in names)
+
+
+def _numbers(*names: str) -> tuple[Column, ...]:
+    return tuple(Column(name, "right") for name in names)

@@ -1,0 +1,256 @@
+"""The plain-text block for the mailing list: ASCII, 72 columns, safe in a patch.
+
+It survives ``git am``, ``git mailinfo`` and ``checkpatch.pl``: no line begins with
+three dashes, ``diff``, ``Index:`` or ``#``, none is longer than 72 columns, and no bare
+hash of 12 to 40 digits occurs (kernel documentation, process/submitting-patches.rst).
+"""
+
+import re
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from patchstudy.compare import Comparison
+from patchstudy.findings import (
+    Assessment,
+    Finding,
+    Guarded,
+    Verdict,
+    replication_in_words,
+)
+from patchstudy.metrics import Kind, Scale
+from patchstudy.records import Severity
+from patchstudy.study import Role
+from patchstudy.units import prefix, significant
+
+WIDTH: Final = 72
+
+_CI: Final = "95% CI"
+
+_HASH: Final = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{2,30}\b")
+_CUTS: Final = re.compile(r"(?:---|diff |Index:|#|From |>)")
+_ASCII: Final = str.maketrans(
+    {"±": "+/-", "µ": "u", "μ": "u", "–": "-", "—": "-", "−": "-", "→": "->", "×": "x"}
+)
+_SHOWN: Final = (Role.PRIMARY, Role.CONTROL, Role.GUARD)
+_VERDICT_WORDS: Final = {
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.EQUIVALENT: "equal",
+    Verdict.INCONCLUSIVE: "open",
+    Verdict.SATURATED: "full",
+    Verdict.NOT_ASSESSABLE: "n/a",
+}
+_GUARD_WORDS: Final = {
+    Guarded.SAFE: "safe",
+    Guarded.HARM: "harm",
+    Guarded.BROKEN: "BROKEN",
+    Guarded.UNRESOLVED: "open",
+    Guarded.NOT_MEASURED: "n/m",
+}
+_MEANINGS: Final = {
+    "small": "a real change below the margin",
+    "equal": "no difference beyond the margin",
+    "open": "the data cannot tell",
+    "full": "both variants reach the ceiling",
+    "n/a": "not assessable",
+    "safe": "harm beyond the margin is excluded",
+    "harm": "harm shown, within the margin",
+    "BROKEN": "harm shown, beyond the margin",
+    "n/m": "declared but not measured",
+}
+
+
+def text(assessment: Assessment) -> str:
+    """Write the block; it ends with a line break."""
+    study = assessment.study
+    shown = [one for one in assessment.findings if _belongs(one, assessment)]
+    lines = [
+        *_wrapped(f"{study.name}: {assessment.decision}"),
+        "",
+        *_wrapped(study.design.question),
+        *_wrapped(study.design.setting),
+        "",
+        *_tables(shown),
+        *_wrapped(_legend(shown)),
+        "",
+        *_paragraph("Why", _reasons(assessment)),
+        *_paragraph("Mechanism", [one.sentence for one in assessment.explanations]),
+        *_paragraph("Doubts", _doubts(assessment)),
+        *_paragraph("Not measured", _not_measured(assessment)),
+    ]
+    while lines and not lines[-1]:
+        lines.pop()
+    return "\n".join(_safe(line) for line in lines) + "\n"
+
+
+def ascii_only(words: str) -> str:
+    """Return ASCII text; what has no ASCII form is written as an escape."""
+    simple = unicodedata.normalize("NFKD", words.translate(_ASCII))
+    kept = "".join(one for one in simple if not unicodedata.combining(one))
+    return kept.encode("ascii", errors="backslashreplace").decode("ascii")
+
+
+def _belongs(one: Finding, assessment: Assessment) -> bool:
+    declared = one.planned in assessment.study.design.metrics
+    return declared and (one.role in _SHOWN or one.role is Role.DIAGNOSTIC)
+
+
+def _tables(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield one table a device, workload and replication."""
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for one in findings:
+        question = one.comparison.question
+        if one.comparison.change is not None:
+            key = (question.device, question.workload, _replication(one.comparison))
+            groups.setdefault(key, []).append(one)
+    for (device, workload, replication), members in groups.items():
+        yield from _wrapped(f"{device}, {workload}, {replication}:")
+        yield ""
+        yield f"  {'metric':<21} {'base':>8} {'patched':>8} {'change':>8} {_CI:>14}"
+        for member in members:
+            yield from _row(member)
+        yield ""
+
+
+def _replication(one: Comparison) -> str:
+    return replication_in_words(one)
+
+
+def _row(finding: Finding) -> Iterator[str]:
+    one = finding.comparison
+    scale, unit = _unit(one)
+    name = f"{one.question.planned.metric.name} {unit}".strip()
+    base, new = (_value(one, patched=which, scale=scale) for which in (False, True))
+    change, interval = _change(one)
+    if len(name) > 21:
+        yield f"  {ascii_only(name)}"
+        name = ""
+    line = f"  {ascii_only(name):<21} {base:>8} {new:>8} {change:>8}"
+    tail = f"{interval:>14} {_word(finding)}"
+    if len(line) + 1 + len(tail) <= WIDTH:
+        yield f"{line} {tail}"
+    else:
+        yield line
+        yield f"{tail:>{WIDTH}}"
+
+
+def _unit(one: Comparison) -> tuple[float, str]:
+    """Return the scale and the unit in which the values of both variants are shown."""
+    quantity = one.question.planned.metric
+    if quantity.kind in {Kind.SHARE, Kind.PROPORTION}:
+        return 0.01, "%"
+    means = [abs(x.mean) for x in (one.baseline, one.patched) if x is not None]
+    if quantity.kind is Kind.COUNT:
+        return (0.01, "% of pkts") if max(means) <= 1 else (1.0, "")
+    return prefix(max(means), quantity.unit)
+
+
+def _value(one: Comparison, *, patched: bool, scale: float) -> str:
+    summary = one.patched if patched else one.baseline
+    if summary is None:
+        return "-"
+    mean = summary.geometric_mean if one.scale is Scale.RATIO else summary.mean
+    return significant((summary.mean if mean is None else mean) / scale)
+
+
+def _change(one: Comparison) -> tuple[str, str]:
+    if one.change is None:
+        return "-", ""
+    if one.change.value == 0 and one.effect is not None and one.effect.floored:
+        return "0", "identical"
+    ratio = one.scale is Scale.RATIO
+    scale, sign = (0.01, "%") if ratio else (_unit(one)[0], "")
+    numbers = [x / scale for x in (one.change.value, one.change.low, one.change.high)]
+    digits = _digits(numbers[2] - numbers[1])
+    value, low, high = (f"{number:+.{digits}f}" for number in numbers)
+    return f"{value}{sign}", f"[{low},{high}]"
+
+
+def _digits(width: float) -> int:
+    return 2 if width < 0.2 else 1 if width < 20 else 0
+
+
+def _word(finding: Finding) -> str:
+    if finding.guarded is not None:
+        return _GUARD_WORDS[finding.guarded]
+    if "at most small" in finding.qualifiers:
+        return "small"
+    return _VERDICT_WORDS[finding.verdict]
+
+
+def _legend(findings: Sequence[Finding]) -> str:
+    """Explain the words that occur, the margins and the interval."""
+    compared = [one for one in findings if one.comparison.change is not None]
+    if not compared:
+        return "Nothing could be compared."
+    words = dict.fromkeys(_word(one) for one in compared)
+    meanings = [f"{word}: {_MEANINGS[word]}" for word in words if word in _MEANINGS]
+    margins = dict.fromkeys(
+        f"{one.planned.metric.name} {one.planned.margin.text}"
+        for one in compared
+        if one.role is not Role.DIAGNOSTIC
+    )
+    methods = dict.fromkeys(one.comparison.method for one in compared)
+    parts = [
+        f"Margins: {', '.join(margins)}" if margins else "",
+        "; ".join(meanings),
+        f"Intervals: {'; '.join(methods)}",
+    ]
+    return ". ".join(part for part in parts if part) + "."
+
+
+def _reasons(assessment: Assessment) -> list[str]:
+    several = len(assessment.devices) > 1
+    return [
+        f"{one.device}: {reason}" if several else reason
+        for one in assessment.devices
+        for reason in one.reasons
+    ]
+
+
+def _doubts(assessment: Assessment) -> list[str]:
+    """Doubts that touch a declared metric, and qualifiers of the primary ones."""
+    declared = [one for one in assessment.findings if _belongs(one, assessment)]
+    texts = dict.fromkeys(
+        one.caveat.text
+        for one in assessment.doubts
+        if one.caveat.severity != Severity.NOTE
+        and any(one.concerns(finding.comparison.question) for finding in declared)
+    )
+    qualifiers = dict.fromkeys(
+        word
+        for one in declared
+        if one.role is Role.PRIMARY
+        for word in one.qualifiers
+        if word in {"one build each", "fragile"}
+    )
+    return [*texts, *qualifiers]
+
+
+def _not_measured(assessment: Assessment) -> list[str]:
+    missing = [
+        f"{one.planned.metric.name} on {one.comparison.question.workload}"
+        for one in assessment.findings
+        if one.comparison.question.problem and one.role is not Role.MECHANISM
+    ]
+    return [*missing, *assessment.study.design.not_measured]
+
+
+def _paragraph(title: str, parts: Iterable[str]) -> Iterator[str]:
+    words = [part.rstrip(".") for part in parts]
+    if words:
+        yield from _wrapped(f"{title}: {'; '.join(words)}.")
+        yield ""
+
+
+def _wrapped(words: str) -> list[str]:
+    clean = " ".join(ascii_only(words).split())
+    return textwrap.wrap(clean, WIDTH, break_on_hyphens=False) if clean else []
+
+
+def _safe(line: str) -> str:
+    """Keep a line from being taken for a part of a patch, or for a commit id."""
+    line = _HASH.sub(r"\1..", line)
+    return f" {line}"[:WIDTH] if _CUTS.match(line) else line

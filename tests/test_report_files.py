@@ -1,0 +1,52 @@
+"""Files that are there whole or not at all."""
+
+import stat
+
+import pytest
+
+from patchstudy.report.files import write, write_all
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_written_and_nothing_is_left_beside_it(tmp_path):
+    write(tmp_path / "report.html", b"old")
+    write(tmp_path / "report.html", b"new")
+    assert (tmp_path / "report.html").read_bytes() == b"new"
+    assert names(tmp_path) == ["report.html"]
+
+
+def test_all_files_are_written(tmp_path):
+    write_all(tmp_path, {"a": b"1", "b": b"2"})
+    assert [(tmp_path / name).read_bytes() for name in names(tmp_path)] == [b"1", b"2"]
+
+
+def test_a_failure_leaves_the_old_files_and_nothing_else(tmp_path):
+    write(tmp_path / "a", b"old")
+    with pytest.raises(TypeError):
+        write_all(tmp_path, {"a": b"new", "b": "not bytes"})  # type: ignore[dict-item]
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_name_that_is_taken_by_a_folder_leaves_nothing_beside_it(tmp_path):
+    (tmp_path / "a").mkdir()
+    with pytest.raises(OSError, match="a"):
+        write(tmp_path / "a", b"new")
+    assert names(tmp_path) == ["a"]
+
+
+def test_others_may_read_what_they_may_read_of_any_new_file(tmp_path):
+    (tmp_path / "usual").touch()
+    write(tmp_path / "report.html", b"")
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
+@pytest.mark.parametrize("name", ["../a", "a/b", "", ".", ".."])
+def test_only_plain_names_are_written(tmp_path, name):
+    with pytest.raises(ValueError, match="is not a plain file name"):
+        write_all(tmp_path, {name: b""})
+    assert names(tmp_path) == []

@@ -1,0 +1,211 @@
+"""The page: self-contained, safe, accessible, the same every time."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from patchstudy.report.html import to_html
+from patchstudy.report.table import Column, Note, Table, Vector
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+TABLE = Table((Column("Device"), Column("n", "right")), (("mt7621", "20"),), "Runs.")
+ATTACKS = [
+    "<script>alert(1)</script>",
+    '"><img src=http://evil.example/x onerror=alert(1)>',
+    "<style>@import url(http://evil.example/x)</style>",
+    "<a href='javascript:alert(1)'>x</a>",
+    "[x](javascript:alert(1)) ![y](http://evil.example/y.png)",
+    "</title></main></body><base href=//evil.example>",
+]
+
+
+def cell(shown, source="show()"):
+    bundle = shown._repr_mimebundle_()
+    data, about = bundle if isinstance(bundle, tuple) else (bundle, {})
+    output = new_output("execute_result", data, metadata=about, execution_count=1)
+    return new_code_cell(source, outputs=[output], execution_count=1)
+
+
+def printing(text, name="stdout"):
+    return new_code_cell("p", outputs=[new_output("stream", name=name, text=text)])
+
+
+def page(*cells, title="qmi_wwan: headroom"):
+    return to_html(new_notebook(cells=list(cells)), title=title)
+
+
+def everywhere(text):
+    """A page with the text in every place that text can come from."""
+    error = new_output("error", ename=text, evalue=text, traceback=[text])
+    html = new_output("display_data", {"text/html": text})
+    plain = new_output("display_data", {"text/plain": text})
+    markdown = new_output("display_data", {"text/markdown": text})
+    return page(
+        new_markdown_cell(f"# {text}\n\n{text}\n\n## {text}\n\n    {text}\n\n`{text}`"),
+        cell(Table((Column(text),), ((text,),), text), source=text),
+        cell(Note("caveat", text)),
+        cell(Vector(SVG, text, text)),
+        printing(text),
+        new_code_cell(text, outputs=[error, html, plain, markdown]),
+        title=text,
+    )
+
+
+class Elements(HTMLParser):
+    """All elements of a page with their attributes."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.found = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def all(self, name):
+        return [attributes for tag, attributes in self.found if tag == name]
+
+
+def assert_self_contained(html):
+    elements = Elements(html).found
+    tags = {tag for tag, _ in elements}
+    assert not tags & {"script", "link", "iframe", "object", "embed", "base", "form"}
+    for tag, attributes in elements:
+        assert not [name for name in attributes if name.startswith("on")]
+        assert attributes.get("src", "data:image/").startswith("data:image/")
+        if tag == "a":
+            assert re.match(r"#|https?://", attributes["href"])
+    style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)[1]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_nothing_hostile_runs_or_loads(attack):
+    html = everywhere(attack)
+    assert_self_contained(html)
+    assert html.count("<style>") == html.count("</title>") == html.count("<main>") == 1
+
+
+def test_markup_from_files_is_seen_as_text():
+    html = page(new_markdown_cell(ATTACKS[0]), cell(Note("text", ATTACKS[1])))
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "&gt;&lt;img src=http://evil.example/x onerror=alert(1)&gt;" in html
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x1b", "\u202e", "\u2066", "\ud800"])
+def test_control_characters_are_shown_as_escapes(character):
+    html = everywhere(f"a{character}b")
+    assert character not in html
+    assert character.encode("unicode_escape").decode() in html
+
+
+def test_an_entity_cannot_bring_a_control_character_back():
+    html = page(new_markdown_cell("a&#8238;b &lt;i&gt; &amp;"))
+    assert r"<p>a\u202eb &lt;i&gt; &amp;</p>" in html
+
+
+def test_a_refused_link_and_a_picture_become_text():
+    html = page(new_markdown_cell(ATTACKS[4]))
+    assert "<p>x (javascript:alert(1)) [y]</p>" in html
+
+
+def test_a_link_of_the_notebook_stays():
+    html = page(new_markdown_cell("[thread](https://lore.kernel.org/a?b=1&c=2)"))
+    assert '<a href="https://lore.kernel.org/a?b=1&amp;c=2">thread</a>' in html
+
+
+def test_the_page_forbids_what_it_does_not_need():
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    (meta,) = [m for m in Elements(page()).all("meta") if "http-equiv" in m]
+    assert meta == {"http-equiv": "Content-Security-Policy", "content": policy}
+
+
+def test_language_title_and_width_are_declared():
+    elements = Elements(page(title="a & b"))
+    assert elements.all("html") == [{"lang": "en"}]
+    assert "viewport" in [meta.get("name") for meta in elements.all("meta")]
+    assert "<title>a &amp; b</title>" in page(title="a & b")
+
+
+def test_equal_notebooks_give_equal_pages():
+    cells = [new_markdown_cell("# a\n\n## b"), cell(TABLE), cell(Vector(SVG, "a", ""))]
+    assert page(*cells) == page(*cells)
+
+
+def test_the_notebook_is_left_as_it_was():
+    notebook = new_notebook(cells=[new_markdown_cell("# a"), cell(TABLE)])
+    before = str(notebook)
+    to_html(notebook, title="a")
+    assert str(notebook) == before
+
+
+def test_equal_headings_get_different_ids():
+    html = page(*[new_markdown_cell(f"## {text}") for text in ("A b", "A b", "A b 2")])
+    ids = [heading["id"] for heading in Elements(html).all("h2")]
+    assert ids == ["a-b", "a-b-2", "a-b-2-2"]
+
+
+def test_contents_list_the_sections_after_title_and_answer():
+    html = page(new_markdown_cell("# T\n\nanswer"), new_markdown_cell("## `A` & *b*"))
+    assert (
+        '<p>answer</p>\n<nav aria-label="Contents">\n<ol>\n'
+        '<li><a href="#a-b">A &amp; b</a></li>\n</ol>\n</nav>\n<h2 id="a-b">'
+    ) in html
+
+
+def test_a_page_without_a_heading_gets_its_title():
+    assert "<h1>qmi_wwan: headroom</h1>" in page(new_markdown_cell("text"))
+    assert page(new_markdown_cell("# Own")).count("<h1") == 1
+
+
+def test_every_figure_has_a_description_and_a_caption():
+    html = page(cell(Vector(SVG, 'dots "above"', "Each dot is one run.")))
+    (image,) = Elements(html).all("img")
+    assert image["alt"] == 'dots "above"'
+    assert image["src"].startswith("data:image/svg+xml;base64,")
+    assert "<figcaption>Each dot is one run.</figcaption>" in html
+
+
+def test_a_figure_without_a_description_says_so():
+    output = new_output("display_data", {"image/png": "iVBORw0KGgo="})
+    html = page(new_code_cell("plot()", outputs=[output]))
+    assert 'alt="Figure without a description"' in html
+
+
+def test_a_table_can_be_scrolled_with_the_keyboard():
+    assert Elements(page(cell(TABLE))).all("div") == [
+        {"class": "table", "role": "region", "tabindex": "0", "aria-label": "Runs."}
+    ]
+
+
+def test_the_result_of_a_cell_stands_before_its_folded_code():
+    html = page(cell(Note("accept", "Accept: faster."), source="verdict(study)"))
+    assert (
+        '<p class="note accept">Accept: faster.</p>\n'
+        '<details class="code"><summary>code</summary>'
+        "<pre><code>verdict(study)</code></pre></details>"
+    ) in html
+
+
+def test_streams_and_errors_are_shown():
+    error = new_output(
+        "error", ename="E", evalue="b", traceback=["\x1b[31mE\x1b[0m: <b>"]
+    )
+    html = page(printing("a <\n", "stderr"), new_code_cell("e", outputs=[error]))
+    assert '<pre class="stderr">a &lt;\n</pre>' in html
+    assert '<pre class="error" role="alert">E: &lt;b&gt;</pre>' in html
+
+
+def test_an_output_that_cannot_be_shown_is_named():
+    output = new_output("display_data", {"application/x-widget": "1"})
+    html = page(new_code_cell("w", outputs=[output]))
+    assert "(not shown here: application/x-widget)" in html
+
+
+def test_a_markdown_table_has_header_scopes():
+    html = page(new_markdown_cell("| a | b |\n|---|--:|\n| x | 1 |"))
+    assert '<th scope="col" class="right">b</th>' in html
+    assert '<td class="right">1</td>' in html
