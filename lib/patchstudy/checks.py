@@ -617,8 +617,8 @@ def outliers(found: Material) -> Iterator[Doubt]:
                 names = [str(rows["unit"].iloc[number]) for number in far]
                 yield _doubt(
                     question, "outlier", Severity.NOTE,
-                    f"{variant}: {_some(names)} lie(s) far from the others "
-                    "(kept in all figures and tests)",
+                    f"far from the other {variant} units, and kept in all figures "
+                    f"and tests: {_some(names)}",
                     "",
                 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from patchstudy.compare import Comparison, compare, sensitive
 from patchstudy.metrics import Kind, Scale
 from patchstudy.records import Severity
 from patchstudy.study import Planned, Role, Study
-from patchstudy.units import for_people, prefix, significant
+from patchstudy.units import prefix, significant
 
 #: Power at which the report says how many units a margin needs.
 POWER: Final = 0.8
@@ -411,14 +411,8 @@ def change_in_words(comparison: Comparison) -> str:
 
 def _difference_unit(comparison: Comparison) -> tuple[float, str]:
     """Unit in which a difference is written: points for shares, a prefix else."""
-    quantity = comparison.question.planned.metric
-    if quantity.kind in {Kind.SHARE, Kind.PROPORTION}:
-        return 0.01, "pp"
-    if quantity.kind is Kind.COUNT:
-        return (1.0, "") if _bare_count(comparison) else (0.01, "per 100 packets")
-    values = (comparison.baseline, comparison.patched)
-    size = max((abs(one.mean) for one in values if one is not None), default=0.0)
-    return prefix(size, quantity.unit)
+    scale, unit = shared_unit(comparison)
+    return scale, {"%": "pp", "% of pkts": "per 100 packets"}.get(unit, unit)
 
 
 def _decimals(width: float) -> int:
@@ -428,19 +422,37 @@ def _decimals(width: float) -> int:
     return min(4, max(0, 1 - math.floor(math.log10(width))))
 
 
-def value_in_words(comparison: Comparison, *, patched: bool) -> str:
-    """Write the mean of a variant: geometric for ratios, arithmetic for the others."""
-    summary = comparison.patched if patched else comparison.baseline
-    if summary is None:
-        return "-"
+def shared_unit(comparison: Comparison) -> tuple[float, str]:
+    """Scale and unit in which people read the values of both variants.
+
+    Divide base-unit values by the scale. Shares are read in percent, counts with known
+    exposure in percent of the packets.
+    """
     quantity = comparison.question.planned.metric
-    value = summary.geometric_mean if comparison.scale is Scale.RATIO else summary.mean
-    value = summary.mean if value is None else value
     if quantity.kind in {Kind.SHARE, Kind.PROPORTION}:
-        return f"{100 * value:.2f} %"
+        return 0.01, "%"
     if quantity.kind is Kind.COUNT:
-        return significant(value, digits=3)
-    return for_people(value, quantity.unit)
+        return (1.0, "") if _bare_count(comparison) else (0.01, "% of pkts")
+    values = (comparison.baseline, comparison.patched)
+    size = max((abs(one.mean) for one in values if one is not None), default=0.0)
+    return prefix(size, quantity.unit)
+
+
+def values_in_words(comparison: Comparison) -> tuple[str, str]:
+    """Write the means of baseline and patched in their shared unit, without it.
+
+    Geometric means where the change is a ratio, arithmetic ones else.
+    """
+    scale, _ = shared_unit(comparison)
+    texts = []
+    for summary in (comparison.baseline, comparison.patched):
+        if summary is None:
+            texts.append("-")
+            continue
+        ratio = comparison.scale is Scale.RATIO
+        mean = summary.geometric_mean if ratio else summary.mean
+        texts.append(significant((summary.mean if mean is None else mean) / scale))
+    return texts[0], texts[1]
 
 
 def replication_in_words(comparison: Comparison) -> str:
@@ -672,5 +684,6 @@ __all__ = [
     "judge",
     "power_in_words",
     "replication_in_words",
-    "value_in_words",
+    "shared_unit",
+    "values_in_words",
 ]

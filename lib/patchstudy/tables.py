@@ -118,7 +118,9 @@ def per_run(study: Study) -> pd.DataFrame:
         if one.start_s is None
     ]
     told = pd.DataFrame(rows, columns=list(RUN_COLUMNS))
-    return pd.concat([told, *_derived(told, study)], ignore_index=True)
+    parts = [told, *(part for part in _derived(told, study) if not part.empty)]
+    numbers = dict.fromkeys(("value", "exposure", "resolution"), float)
+    return pd.concat(parts, ignore_index=True).astype(numbers)
 
 
 def questions(runs: pd.DataFrame, design: Design) -> tuple[Question, ...]:
@@ -229,7 +231,7 @@ def _whole_run(one: Measurement) -> dict[str, object]:
     return {
         "metric": one.metric,
         "labels": _labels(one),
-        "value": one.value,
+        "value": float(one.value),
         "exposure": np.nan if one.exposure is None else one.exposure,
         "resolution": np.nan if one.resolution is None else one.resolution,
     }

@@ -93,7 +93,7 @@ def _lines(table: pd.DataFrame) -> so.Path:
     most = table.groupby("panel")["line"].nunique().max()
     return so.Path(
         linewidth=0.7,
-        alpha=float(np.clip(8 / most, 0.25, 0.7)),
+        alpha=float(np.clip(14 / most, 0.25, 0.7)),
         artist_kws={"zorder": 2},
     )
 

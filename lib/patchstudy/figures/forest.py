@@ -19,7 +19,8 @@ _COLUMNS: Final = (
 )  # fmt: skip
 #: A change beyond this many percent is drawn in a panel of its own.
 LARGE: Final = 100.0
-_LONGEST: Final = 44
+#: Widest name of a row, in points.
+_ROOM: Final = 190.0
 _MINUS: Final = "\N{MINUS SIGN}"
 _AXIS: Final = {"%": "change [%]", "pp": "difference [percentage points]"}
 
@@ -36,7 +37,8 @@ def forest(rows: pd.DataFrame) -> so.Plot:
     rows
         Columns ``name``, ``device``, ``role``, ``change``, ``low``, ``high``,
         ``margin`` (both directions; may be NaN), ``axis`` (``"%"`` or ``"pp"``, the
-        unit of the four numbers) and ``verdict``; drawn in this order, first on top.
+        unit of the four numbers) and ``verdict``. Drawn in this order, first on top,
+        the rows of one device together.
 
     Raises
     ------
@@ -67,7 +69,10 @@ def forest(rows: pd.DataFrame) -> so.Plot:
 def _placed(rows: pd.DataFrame) -> pd.DataFrame:
     """Give each row its panel, and its place below the heading of its device."""
     numbers = ["change", "low", "high", "margin"]
-    table = rows.astype(dict.fromkeys(numbers, float)).reset_index(drop=True)
+    table = rows.astype(dict.fromkeys(numbers, float))
+    table = pd.concat(
+        [group for _, group in table.groupby("device", sort=False)], ignore_index=True
+    )
     table["panel"] = [_panel(axis, change) for axis, change in _pairs(table)]
     table["panel"] = _filled(table)
     first = table.groupby("panel")["device"].transform(lambda x: x != x.shift())
@@ -149,7 +154,7 @@ def _backdrop(axes: Axes, rows: pd.DataFrame, entries: dict[str, Artist]) -> Non
     axes.set_ylim(count - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     axes.axvline(0, color="0.35", linewidth=1.0, zorder=1)
-    axes.xaxis.set_major_locator(theme.ticks(8))
+    axes.xaxis.set_major_locator(theme.ticks(5))
     axes.xaxis.set_major_formatter(FuncFormatter(_signed))
     for row in rows.to_dict("records"):
         _margin(axes, row)
@@ -220,9 +225,9 @@ def _names(axes: Axes, rows: pd.DataFrame) -> None:
     """Write the rows' names and roles at the left, the devices as headings."""
     heads = rows[rows["heads"]]
     shown = [_name(row) for row in rows.to_dict("records")]
-    devices = [theme.as_text(theme.shortened(one, _LONGEST)) for one in heads["device"]]
-    places = [*rows["at"].tolist(), *(heads["at"] - 1).tolist()]
-    axes.set_yticks(places, [*shown, *devices])
+    devices = [theme.as_text(theme.shortened(one, _ROOM)) for one in heads["device"]]
+    places = np.concatenate([rows["at"].to_numpy(), heads["at"].to_numpy() - 1])
+    axes.set_yticks(places, shown + devices)
     axes.tick_params(axis="y", pad=8)
     for number, label in enumerate(axes.get_yticklabels()):
         label.set_color(theme.INK)
@@ -232,7 +237,7 @@ def _names(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _name(row: dict) -> str:
-    name = theme.as_text(theme.shortened(row["name"], _LONGEST))
+    name = theme.as_text(theme.shortened(row["name"], _ROOM))
     return f"{name} ({theme.as_text(row['role'])})" if row["role"] else name
 
 
@@ -241,7 +246,7 @@ def _proportion(axes: Axes, count: int) -> None:
     place = axes.get_subplotspec()
     if place is not None:
         grid = place.get_gridspec()
-        ratios = list(grid.get_height_ratios())
+        ratios = np.atleast_1d(grid.get_height_ratios()).tolist()
         ratios[place.rowspan.start] = count + 0.2
         grid.set_height_ratios(ratios)
 

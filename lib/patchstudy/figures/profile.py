@@ -12,7 +12,8 @@ from patchstudy.figures import theme
 _COLUMNS: Final = (
     "device", "workload", "symbol", "inclusive_baseline", "inclusive_patched", "change",
 )  # fmt: skip
-_LONGEST: Final = 64
+#: Widest name of a symbol, in points.
+_ROOM: Final = 330.0
 #: Thickness of a bar; two of them stand in a row of height 1.
 _BAR: Final = 0.38
 #: The baseline is pale with an edge, so that both can be told apart in grey.
@@ -35,7 +36,7 @@ def profile_difference(difference: pd.DataFrame, *, top: int = 12) -> so.Plot:
         If the table is empty.
     """
     theme.require(difference, _COLUMNS, "profile differences")
-    symbols = _largest(difference, top)
+    symbols = _first(difference, top)
     bars = _bars(symbols)
     looks = theme.looks(theme.VARIANT_COLORS)
     plot = (
@@ -53,11 +54,9 @@ def profile_difference(difference: pd.DataFrame, *, top: int = 12) -> so.Plot:
     return theme.dressed(plot, height=_height(symbols))
 
 
-def _largest(difference: pd.DataFrame, top: int) -> pd.DataFrame:
-    """The first rows of each panel by absolute change, with their row number."""
-    by_change = difference["change"].abs().sort_values(ascending=False, kind="stable")
-    table = difference.loc[by_change.index]
-    table = table.groupby(["device", "workload"], sort=False).head(top)
+def _first(difference: pd.DataFrame, top: int) -> pd.DataFrame:
+    """The first rows of each panel in the order given, with their row number."""
+    table = difference.groupby(["device", "workload"], sort=False).head(top)
     table = table.assign(panel=theme.panels(table)).reset_index(drop=True)
     return table.assign(row=table.groupby("panel").cumcount())
 
@@ -105,7 +104,7 @@ def _dress(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _name(symbol: object) -> str:
-    return theme.as_text(theme.shortened(symbol, _LONGEST))
+    return theme.as_text(theme.shortened(symbol, _ROOM))
 
 
 def _height(symbols: pd.DataFrame) -> float:

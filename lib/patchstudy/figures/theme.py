@@ -11,6 +11,7 @@ from matplotlib import font_manager
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
 from patchstudy.metrics import Kind, metric
@@ -188,30 +189,40 @@ def readable(table: pd.DataFrame, unit: str) -> tuple[float, str]:
 def quantity(label: str, shown: str) -> str:
     """Words for an axis, in lines that fit a panel: the quantity and [its unit]."""
     words = f"{label} [{shown}]" if shown else label
-    return "\n".join(as_text(line) for line in textwrap.wrap(words, 32))
+    return "\n".join(as_text(line) for line in textwrap.wrap(words, 26))
 
 
 def panels(table: pd.DataFrame) -> pd.Series:
     """Name the panel of each row: device and workload, in two lines where long."""
-    names = {}
-    for device, workload in table[["device", "workload"]].drop_duplicates().to_numpy():
-        parts = [as_text(shortened(one, 46)) for one in (device, workload)]
-        long = sum(map(len, parts)) > 40
-        names[device, workload] = ("\n" if long else ", ").join(filter(None, parts))
+    pairs = table[["device", "workload"]].drop_duplicates()
+    room = 210.0 if len(pairs) > 1 else 460.0
+    names: dict[tuple[object, object], str] = {}
+    for device, workload in pairs.itertuples(index=False):
+        parts = [as_text(shortened(one, room)) for one in (device, workload)]
+        together = ", ".join(filter(None, parts))
+        fits = width(together) <= room
+        name = together if fits else "\n".join(parts)
+        # names that differ where they were cut must not share a panel
+        twin = f" ({len(names) + 1})" if name in names.values() else ""
+        names[device, workload] = name + twin
     keys = zip(table["device"], table["workload"], strict=True)
     return pd.Series([names[key] for key in keys], index=table.index, dtype=object)
 
 
 def panel_order(table: pd.DataFrame) -> list[str]:
-    """Order of the panels: the devices of one workload side by side."""
-    by_workload = table.drop_duplicates("panel").sort_values(["workload", "device"])
-    return list(by_workload["panel"])
+    """Order of the panels: two devices of one workload side by side.
+
+    Where a device lacks a workload, each device has its panels together instead.
+    """
+    devices, workloads = table["device"].nunique(), table["workload"].nunique()
+    beside = devices == 2 and table["panel"].nunique() == devices * workloads
+    keys = ["workload", "device"] if beside else ["device", "workload"]
+    return list(table.drop_duplicates("panel").sort_values(keys)["panel"])
 
 
 def columns(table: pd.DataFrame) -> int:
     """Return how many panels stand side by side."""
-    devices = table["device"].nunique()
-    return min(3 if devices == 3 else 2, table["panel"].nunique())
+    return min(2, table["panel"].nunique())
 
 
 def ticks(most: int, *, whole: bool = False) -> MaxNLocator:
@@ -247,20 +258,31 @@ def as_text(value: object) -> str:
 
     Line feeds count as control characters too.
     """
-    drawn = "".join(
+    return _printable(value).replace("$", r"\$")
+
+
+def _printable(value: object) -> str:
+    return "".join(
         one if one.isprintable() and _FONT.get_char_index(ord(one)) else "\ufffd"
         for one in str(value)
     )
-    return drawn.replace("$", r"\$")
 
 
-def shortened(name: object, length: int) -> str:
-    """Cut a long name in its middle, where names differ least."""
-    text = str(name)
-    if len(text) <= length:
-        return text
-    tail = (length - 1) // 2
-    return f"{text[: length - 1 - tail]}…{text[-tail:]}"
+def shortened(name: object, room: float) -> str:
+    """Cut a name that is wider than so many points, in its middle."""
+    text = whole = _printable(name)
+    kept = len(whole)
+    while (wide := width(text)) > room and kept > 2:
+        kept = max(2, min(kept - 1, int(kept * room / wide)))
+        tail = kept // 2
+        text = f"{whole[: kept - tail]}…{whole[-tail:]}"
+    return text
+
+
+def width(text: str) -> float:
+    """Width of a line in points, as panel names and row names are written."""
+    size = font_manager.FontProperties(family="DejaVu Sans", size=9)
+    return text_to_path.get_text_width_height_descent(text, size, ismath=False)[0]
 
 
 def limits(values: pd.Series) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Read the JSON that iperf3 3.0 to 3.21 writes with ``-J``, of a client or a server.
+"""Read the JSON of iperf3 3.0 to 3.21 (``-J``, ``--json-stream``), client or server.
 
 What the values are (iperf3's manual page and source, checked against byte and drop
 counters of captured runs):
@@ -33,17 +33,24 @@ counters of captured runs):
 Rates are bit/s of payload, all prefixes 10^3. ``cpu_utilization_percent`` is the CPU
 time of the iperf3 process alone (getrusage): it stands in ``facts``, never in
 ``cpu_busy``. Direction is seen from the client: ``forward`` is client to server.
+
+A file of events (``--json-stream``) is read as the document that its events make; one
+without an end event is a run that failed. Of several documents in a file (``--logfile``
+appends, a server writes one per test) each is a run of its own with the label
+``document``; the same run twice (same cookie, as ``--json-stream-full-output`` writes
+it) is read once. What stands in ``server_output_json`` is not read.
 """
 
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from patchstudy.errors import CaptureError
+from patchstudy.loaders.documents import together
 from patchstudy.records import (
     Capture,
     Caveat,
@@ -54,9 +61,18 @@ from patchstudy.records import (
 )
 
 _OPENING: Final = re.compile(r'\{\s*"start"\s*:\s*\{\s*"(?:connected|version)"')
-_EVENT: Final = re.compile(r'^\s*\{\s*"event"\s*:\s*"(?:start|error)"\s*,\s*"data"')
+_EVENT: Final = re.compile(
+    r'^[^\n{]{0,80}(\{\s*"event"\s*:\s*"\w+"\s*,.*)$', re.MULTILINE
+)
+_FIRST: Final = re.compile(
+    r'^[^\n{]{0,80}\{\s*"event"\s*:\s*"(?:start|error|interval|end)"\s*,\s*"data"',
+    re.MULTILINE,
+)
 _NOT_A_NUMBER: Final = re.compile(
     r"(:\s*)[-+]?(?:nan|inf(?:inity)?)(?=\s*[,}\]])", re.IGNORECASE
+)
+_FRAGMENT: Final = re.compile(
+    r'^\s*\{\s*"streams"\s*:\s*\[\s*\{\s*"socket"\s*:\s*\d+\s*,\s*"start"\s*:'
 )
 _REVERSE: Final = "_bidir_reverse"
 _WRAPPED: Final = 2**31
@@ -66,19 +82,31 @@ _ABSURD: Final = 1e18
 
 def sniff(raw: RawFile) -> bool:
     """Say whether the text holds a JSON document or event stream of iperf3."""
-    return bool(_OPENING.search(raw.head) or _EVENT.match(raw.head))
+    if _OPENING.search(raw.head) or _FIRST.search(raw.head):
+        return True
+    return bool(_FRAGMENT.search(raw.head))
 
 
 def load(raw: RawFile) -> Capture:
-    """Read one iperf3 document.
+    """Read the documents or the event stream of iperf3.
 
     Raises
     ------
     CaptureError
-        If the JSON is cut or broken, is an event stream, or stands more than once.
+        If the JSON is cut or broken, or stands inside another document.
     """
     found = _Found()
-    document, around = _document(raw, found)
+    documents, around = _documents(raw, found)
+    if not documents:
+        raise CaptureError(raw.path, _no_document(raw))
+    captures = [_capture(raw, one, around, _Found()) for one in documents]
+    whole = together(captures)
+    return replace(whole, caveats=(*found.caveats, *whole.caveats))
+
+
+def _capture(
+    raw: RawFile, document: dict[str, object], around: str, found: "_Found"
+) -> Capture:
     run = _run(raw.path, document, around)
     flows = _flows(run)
     fault = _fault(run, flows)
@@ -191,58 +219,112 @@ class _Found:
         )
 
 
-def _document(raw: RawFile, found: _Found) -> tuple[dict[str, object], str]:
-    """Return the one document of the file, and the text around it."""
-    opening = _OPENING.search(raw.text)
-    if opening is None:
-        raise CaptureError(
-            raw.path,
-            "written by iperf3 --json-stream, which is not read; run iperf3 with -J",
-        )
-    before = raw.text[: opening.start()]
-    if before.rstrip().endswith((":", ",", "[")):
-        raise CaptureError(
-            raw.path,
-            "the iperf3 document stands inside another one; save it alone in a file",
-            where=str(before.count("\n") + 1),
-        )
-    document, after = _decode(raw, opening.start(), found)
-    if _OPENING.search(after):
-        raise CaptureError(
-            raw.path,
-            "several iperf3 documents in one file; save each run in a file of its own",
-            where=str(raw.text[: len(raw.text) - len(after)].count("\n") + 1),
-        )
-    around = "\n".join(filter(None, (before.strip(), after.strip())))
+def _documents(raw: RawFile, found: _Found) -> tuple[list[dict[str, object]], str]:
+    """Return each run of the file as one document, and the text around them."""
+    events, text = _events(raw)
+    documents, around = _plain_documents(raw, text, found)
+    runs = _distinct([*_streamed(events, found), *documents])
+    if len(runs) < len(documents):
+        found.note("document-repeated", "one run stands twice in the file; read once")
     if around:
         found.note(
             "text-around", f"text around the JSON was passed over: {around[:200]}"
         )
-    return document, around
+    return runs, around
 
 
-def _decode(
-    raw: RawFile, position: int, found: _Found
-) -> tuple[dict[str, object], str]:
-    """Parse the document at this position; what iperf3 prints for NaN becomes null."""
+def _distinct(documents: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Return each run once; the cookie tells one from another."""
+    runs: dict[object, dict[str, object]] = {}
+    for at, one in enumerate(documents):
+        cookie = _dict(one.get("start")).get("cookie")
+        # A document that failed before its test started may have no cookie.
+        runs.setdefault(cookie if isinstance(cookie, str) and cookie else at, one)
+    return list(runs.values())
+
+
+def _plain_documents(
+    raw: RawFile, text: str, found: _Found
+) -> tuple[list[dict[str, object]], str]:
+    """Return the documents that stand in the text, and what else stands there."""
+    documents: list[dict[str, object]] = []
+    pieces: list[str] = []
+    position = 0
+    if _NOT_A_NUMBER.search(text) and _OPENING.search(text):
+        found.note("not-a-number", "the file holds nan or inf; those values are absent")
+        text = _NOT_A_NUMBER.sub(r"\1null", text)
+    while opening := _OPENING.search(text, position):
+        before = text[position : opening.start()]
+        if before.rstrip().endswith((":", ",", "[")):
+            raise CaptureError(
+                raw.path,
+                "the iperf3 document stands inside another one; save it alone in a file",
+                where=str(text.count("\n", 0, opening.start()) + 1),
+            )
+        document, position = _decode(raw, text, opening.start())
+        documents.append(document)
+        pieces.append(before.strip())
+    pieces.append(text[position:].strip())
+    return documents, "\n".join(filter(None, pieces))
+
+
+def _events(raw: RawFile) -> tuple[list[tuple[int, str]], str]:
+    """Return the numbered lines of ``--json-stream``, and the text without them."""
+    if not _FIRST.search(raw.text):
+        return [], raw.text
+    events, others = [], []
+    for number, line in enumerate(raw.text.split("\n"), start=1):
+        event = _EVENT.match(line)
+        if event:
+            events.append((number, event[1]))
+        others.append("" if event else line)
+    return events, "\n".join(others)
+
+
+def _streamed(events: list[tuple[int, str]], found: _Found) -> list[dict[str, object]]:
+    """Return the documents that the events make; a start begins the next one."""
+    runs: list[dict[str, object]] = []
+    for number, line in events:
+        try:
+            event = _dict(json.loads(_NOT_A_NUMBER.sub(r"\1null", line)))
+        except (ValueError, RecursionError):
+            found.doubt("event-cut", f"the event in line {number} is cut or broken")
+            continue
+        name, data = event.get("event"), event.get("data")
+        if not runs or name == "start" or (name == "error" and "end" in runs[-1]):
+            runs.append({"intervals": []})
+        if name == "interval":
+            _list(runs[-1]["intervals"]).append(data)
+        elif name in {"start", "end", "error"}:
+            runs[-1][name] = data
+    for one in runs:
+        if "end" not in one:
+            one.setdefault("error", "no end event; the run was cut short")
+    return runs
+
+
+def _no_document(raw: RawFile) -> str:
+    """Say what is wrong with a file of iperf3's that has no document."""
+    if _NOT_A_NUMBER.search(raw.text):
+        return "a fragment of an iperf3 document (with nan); save the whole output"
+    return "a fragment of an iperf3 document; save the whole output"
+
+
+def _decode(raw: RawFile, text: str, position: int) -> tuple[dict[str, object], int]:
+    """Parse the document at this position; also return where it ends."""
     decoder = json.JSONDecoder(
         object_pairs_hook=_unique, parse_constant=lambda _name: None
     )
-    text = raw.text
-    if _NOT_A_NUMBER.search(text, position):
-        found.note("not-a-number", "the file holds nan or inf; those values are absent")
-        text = text[:position] + _NOT_A_NUMBER.sub(r"\1null", text[position:])
     try:
-        document, end = decoder.raw_decode(text, position)
+        return decoder.raw_decode(text, position)
     except json.JSONDecodeError as error:
-        raise CaptureError(
-            raw.path,
-            f"not JSON ({error.msg}); was it cut short?",
-            where=str(error.lineno),
-        ) from error
+        said = re.search(r'"error"\s*:\s*"(?:error - )?([^"\n]+)"', text[position:])
+        problem = f"not JSON ({error.msg}); was it cut short?"
+        if said:
+            problem = f"not JSON ({error.msg}); its error says: {said[1]}"
+        raise CaptureError(raw.path, problem, where=str(error.lineno)) from error
     except (ValueError, RecursionError) as error:
         raise CaptureError(raw.path, f"not iperf3's JSON ({error})") from error
-    return document, text[end:]
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

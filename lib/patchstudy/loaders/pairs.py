@@ -6,7 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from patchstudy.errors import CaptureError
+from patchstudy.loaders import cpu_time
 from patchstudy.records import Capture, Caveat, Measurement, Severity
+
+#: Tools whose ticks of CPU time become shares.
+_CPU_TICKS: Final = {"proc_stat"}
 
 #: Tools that leave out counters that are 0, so that an absent one is a 0.
 _OMITS_ZEROS: Final = {"nstat"}
@@ -45,7 +49,8 @@ def difference(before: Capture, after: Capture) -> Capture:
     Capture
         Not cumulative; path, sha256 and facts of ``after``, caveats of both, values of
         the whole time between them. Of two readings of /proc/uptime the value of
-        ``event:uptime`` is that time in seconds.
+        ``event:uptime`` is that time in seconds; two of /proc/stat give shares of CPU
+        time as well (``cpu_time.with_shares``).
 
     Raises
     ------
@@ -64,7 +69,7 @@ def difference(before: Capture, after: Capture) -> Capture:
         *_caveats(deltas, set(old) ^ set(new)),
         *_repeated(before, after),
     )
-    return replace(
+    delta = replace(
         after,
         measurements=tuple(
             measurement
@@ -74,6 +79,7 @@ def difference(before: Capture, after: Capture) -> Capture:
         cumulative=False,
         caveats=tuple(dict.fromkeys(caveats)),
     )
+    return cpu_time.with_shares(delta) if delta.tool in _CPU_TICKS else delta
 
 
 def _check(before: Capture, after: Capture) -> None:

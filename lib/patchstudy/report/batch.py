@@ -128,7 +128,7 @@ def find(data: Path, names: Sequence[str]) -> tuple[Path, ...]:
 def report_all(
     folders: Sequence[Path], order: Order, *, tell: Callable[[Outcome], None]
 ) -> tuple[Outcome, ...]:
-    """Make the reports of all studies, then the index; one failure stops no other.
+    """Make the reports of all studies; one failure stops no other.
 
     Parameters
     ----------
@@ -141,9 +141,7 @@ def report_all(
         for done in as_completed(waiting):
             outcomes.append(done.result())
             tell(outcomes[-1])
-    outcomes.sort(key=lambda one: one.study)
-    _index(outcomes, order)
-    return tuple(outcomes)
+    return tuple(sorted(outcomes, key=lambda one: one.study))
 
 
 def _report(folder: Path, order: Order) -> Outcome:
@@ -215,8 +213,14 @@ def _titled(done: NotebookNode, title: str) -> NotebookNode:
     return NotebookNode({**done, "cells": [heading, *others]})
 
 
-def _index(outcomes: Sequence[Outcome], order: Order) -> None:
-    """Write ``index.json`` and the page that lists all studies."""
+def index(outcomes: Sequence[Outcome], order: Order) -> None:
+    """Write ``index.json`` and the page that lists all studies.
+
+    Raises
+    ------
+    StudyError
+        If a report of the folder cannot be read.
+    """
     listed = {one.study: one for one in outcomes}
     kept = _listed_before(order.out)
     entries = [

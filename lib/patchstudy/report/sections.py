@@ -4,7 +4,7 @@ A notebook cell shows one section: ``show(sections.guards(assessment))``. A sect
 that has nothing to show says so in a note.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,7 +20,8 @@ from patchstudy.findings import (
     Finding,
     Guarded,
     change_in_words,
-    value_in_words,
+    shared_unit,
+    values_in_words,
 )
 from patchstudy.metrics import Kind, Scale, metric
 from patchstudy.records import Severity
@@ -43,9 +44,9 @@ _DECISION_KINDS: Final = {
 _TOP_SYMBOLS: Final = 15
 
 
-def show(parts: Part | Iterable[Part]) -> None:
-    """Show one part or several below a notebook cell."""
-    for part in (parts,) if isinstance(parts, Part) else parts:
+def show(parts: object) -> None:
+    """Show one part, or a tuple of several, below a notebook cell."""
+    for part in parts if isinstance(parts, tuple) else (parts,):
         display(part)
 
 
@@ -106,11 +107,9 @@ def guards(assessment: Assessment) -> Part:
 def _change_table(chosen: Sequence[Finding], caption: str) -> Table:
     rows = tuple(
         (
-            one.planned.metric.label,
-            one.comparison.question.workload,
-            one.comparison.question.device,
-            value_in_words(one.comparison, patched=False),
-            value_in_words(one.comparison, patched=True),
+            _quantity(one),
+            _where(one),
+            *values_in_words(one.comparison),
             change_in_words(one.comparison),
             one.planned.margin.text + ("" if one.planned.margin.declared else "*"),
             _replication(one.comparison),
@@ -118,12 +117,22 @@ def _change_table(chosen: Sequence[Finding], caption: str) -> Table:
         )
         for one in chosen
     )
-    names = ("Metric", "Workload", "Device")
     numbers = ("Baseline", "Patched", "Change [95 %]", "Margin", "Runs")
     if any(not one.planned.margin.declared for one in chosen):
         caption += "; * a default margin, none was declared"
-    return Table((*_columns(*names), *_numbers(*numbers), Column("Answer")), rows,
-                 caption)  # fmt: skip
+    columns = (*_columns("Metric", "Where"), *_numbers(*numbers), Column("Answer"))
+    return Table(columns, rows, caption)
+
+
+def _quantity(one: Finding) -> str:
+    """The metric with the unit of its values: ``Throughput [Mbit/s]``."""
+    unit = shared_unit(one.comparison)[1]
+    return one.planned.metric.label + (f" [{unit}]" if unit else "")
+
+
+def _where(one: Finding) -> str:
+    question = one.comparison.question
+    return f"{question.workload} on {question.device}"
 
 
 def _replication(one: Comparison) -> str:
@@ -243,10 +252,11 @@ def _runs_figures(
 
 
 def _medians_in_words(table: pd.DataFrame, unit: str, label: str) -> str:
-    medians = table.groupby(["device", "workload", "variant"])["value"].median()
+    keys = ["device", "workload", "variant"]
+    medians = table.groupby(keys, as_index=False)["value"].median()
     parts = [
         f"{variant} {for_people(value, unit)} on {device}, {workload}"
-        for (device, workload, variant), value in medians.items()
+        for device, workload, variant, value in medians.itertuples(index=False)
     ]
     return f"{label}, every unit in order of time. Medians: {'; '.join(parts)}."
 
@@ -257,6 +267,7 @@ def course(assessment: Assessment) -> tuple[Part, ...]:
     drawn: list[Part] = []
     for name, tool in _courses(assessment):
         table = intervals[(intervals["metric"] == name) & (intervals["tool"] == tool)]
+        table = table[[not labels for labels in table["labels"]]]
         quantity = metric(name)
         plot = figures.course(
             table,
@@ -287,11 +298,11 @@ def _courses(assessment: Assessment) -> list[tuple[str, str]]:
         if one.role is Role.PRIMARY and not one.problem
     }
     plain = intervals[[not labels for labels in intervals["labels"]]]
-    found = plain.groupby(["metric", "tool"]).size()
+    found = plain[["metric", "tool"]].drop_duplicates()
     wanted = ("throughput", "send_rate", "transaction_rate", "packet_rate")
     return [
         (str(name), str(tool))
-        for name, tool in found.index
+        for name, tool in found.itertuples(index=False)
         if name in wanted and tool in tools
     ]
 
@@ -356,10 +367,12 @@ def bottleneck(assessment: Assessment) -> Part:
     ]
     if not rows:
         return Note("text", "No CPU or ceiling is known.")
-    names = (*_columns("Device", "Workload", "Variant"),)
     numbers = _numbers("Busiest CPU", "Softirq", "Ceiling")
-    return Table((*names, *numbers, Column("Limited by")), tuple(rows),
-                 "What limits the rate in each variant (medians over runs)")  # fmt: skip
+    return Table(
+        (*_columns("Device", "Workload", "Variant"), *numbers, Column("Limited by")),
+        tuple(rows),
+        "What limits the rate in each variant (medians over runs)",
+    )
 
 
 def _cells(assessment: Assessment) -> list[tuple[str, str]]:
@@ -509,7 +522,7 @@ def sensitivity(assessment: Assessment) -> Part:
     rows = tuple(
         (
             one.planned.metric.label,
-            f"{one.comparison.question.device}, {one.comparison.question.workload}",
+            _where(one),
             change_in_words(one.comparison),
             _p(one.comparison.p_value),
             _p(one.comparison.p_adjusted),
@@ -572,10 +585,9 @@ def exploratory(assessment: Assessment) -> Part:
         return Note("text", "No further metric was measured.")
     rows = tuple(
         (
-            one.planned.metric.label,
-            f"{one.comparison.question.device}, {one.comparison.question.workload}",
-            value_in_words(one.comparison, patched=False),
-            value_in_words(one.comparison, patched=True),
+            _quantity(one),
+            _where(one),
+            *values_in_words(one.comparison),
             change_in_words(one.comparison),
             _replication(one.comparison),
             _p(one.comparison.p_adjusted),

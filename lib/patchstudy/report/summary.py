@@ -141,8 +141,8 @@ def _row(name: str, one: Mapping[str, Any]) -> dict[str, object]:
     high = infinite if change["high"] is None else change["high"]
     same = margin["scale"] == change["scale"]
     return {
-        "name": f"{name}: {one['metric']}, {one['workload']}",
-        "device": one["device"],
+        "name": f"{one['metric']}, {one['workload']}",
+        "device": f"{name} on {one['device']}",
         "role": one["role"],
         "change": 100 * change["value"],
         "low": 100 * low,

@@ -18,11 +18,12 @@ from patchstudy.findings import (
     Guarded,
     Verdict,
     replication_in_words,
+    shared_unit,
+    values_in_words,
 )
-from patchstudy.metrics import Kind, Scale
+from patchstudy.metrics import Scale
 from patchstudy.records import Severity
 from patchstudy.study import Role
-from patchstudy.units import prefix, significant
 
 WIDTH: Final = 72
 
@@ -120,9 +121,8 @@ def _replication(one: Comparison) -> str:
 
 def _row(finding: Finding) -> Iterator[str]:
     one = finding.comparison
-    scale, unit = _unit(one)
-    name = f"{one.question.planned.metric.name} {unit}".strip()
-    base, new = (_value(one, patched=which, scale=scale) for which in (False, True))
+    name = f"{one.question.planned.metric.name} {shared_unit(one)[1]}".strip()
+    base, new = values_in_words(one)
     change, interval = _change(one)
     if len(name) > 21:
         yield f"  {ascii_only(name)}"
@@ -136,32 +136,13 @@ def _row(finding: Finding) -> Iterator[str]:
         yield f"{tail:>{WIDTH}}"
 
 
-def _unit(one: Comparison) -> tuple[float, str]:
-    """Return the scale and the unit in which the values of both variants are shown."""
-    quantity = one.question.planned.metric
-    if quantity.kind in {Kind.SHARE, Kind.PROPORTION}:
-        return 0.01, "%"
-    means = [abs(x.mean) for x in (one.baseline, one.patched) if x is not None]
-    if quantity.kind is Kind.COUNT:
-        return (0.01, "% of pkts") if max(means) <= 1 else (1.0, "")
-    return prefix(max(means), quantity.unit)
-
-
-def _value(one: Comparison, *, patched: bool, scale: float) -> str:
-    summary = one.patched if patched else one.baseline
-    if summary is None:
-        return "-"
-    mean = summary.geometric_mean if one.scale is Scale.RATIO else summary.mean
-    return significant((summary.mean if mean is None else mean) / scale)
-
-
 def _change(one: Comparison) -> tuple[str, str]:
     if one.change is None:
         return "-", ""
     if one.change.value == 0 and one.effect is not None and one.effect.floored:
         return "0", "identical"
     ratio = one.scale is Scale.RATIO
-    scale, sign = (0.01, "%") if ratio else (_unit(one)[0], "")
+    scale, sign = (0.01, "%") if ratio else (shared_unit(one)[0], "")
     numbers = [x / scale for x in (one.change.value, one.change.low, one.change.high)]
     digits = _digits(numbers[2] - numbers[1])
     value, low, high = (f"{number:+.{digits}f}" for number in numbers)

@@ -16,6 +16,7 @@ from patchstudy.study.folder import (
     Run,
     Source,
     Study,
+    of_files,
     open_study,
 )
 
@@ -31,6 +32,7 @@ __all__ = [
     "Run",
     "Source",
     "Study",
+    "of_files",
     "open_study",
     "parse_margin",
     "read_design",

@@ -136,7 +136,6 @@ class Design:
         sha256 of ``study.toml``: changing a margin later changes it.
     """
 
-    path: Path
     question: str
     baseline: str
     patched: tuple[str, ...]
@@ -175,9 +174,11 @@ def read_design(folder: Path) -> Design:
         raise StudyError(f"{path}: no such file; a study needs one") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise StudyError(f"{path}: not TOML ({error})") from error
-    keys = Keys(path, table)
+    return _design(Keys(path, table), digest=sha256(data).hexdigest())
+
+
+def _design(keys: Keys, *, digest: str) -> Design:
     design = Design(
-        path=path,
         question=keys.text("question"),
         baseline=keys.text("baseline", default="baseline"),
         patched=keys.texts("patched", default=("patched",)),
@@ -192,11 +193,31 @@ def read_design(folder: Path) -> Design:
         treatment=keys.texts("treatment", default=()),
         setting=keys.text("setting", default=""),
         not_measured=keys.texts("not_measured", default=()),
-        digest=sha256(data).hexdigest(),
+        digest=digest,
     )
     _whole(keys, design)
     keys.finish()
     return design
+
+
+def design_of_files(variants: tuple[str, ...], *, metric: str, margin: str) -> Design:
+    """Make the design of a comparison of bare files: runs, no blocks, one metric.
+
+    Raises
+    ------
+    StudyError
+        If the metric is not known or the margin does not fit it.
+    """
+    table = {
+        "question": f"Does {metric} differ between the two sets of files?",
+        "unit": "run",
+        "baseline": variants[0],
+        "patched": list(variants[1:]),
+        "metrics": [{"name": metric, "role": "primary"}],
+    }
+    if margin:
+        table["metrics"][0]["margin"] = margin
+    return _design(Keys(Path("compare"), table), digest="")
 
 
 def parse_margin(text: str, quantity: Metric, *, declared: bool = True) -> Margin:

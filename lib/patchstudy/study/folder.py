@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 from patchstudy import loaders
 from patchstudy.errors import CaptureError, StudyError, UnknownToolError
 from patchstudy.records import Capture
-from patchstudy.study.design import Design, read_design
+from patchstudy.study.design import Design, design_of_files, read_design
 
 #: Files in a study folder that are no raw measurements.
 _KNOWN: Final = frozenset(
@@ -198,6 +198,63 @@ def _order(run: Run) -> tuple[str, ...]:
         run.purpose,
         run.run,
     )
+
+
+def of_files(sets: Mapping[str, Sequence[Path]], *, metric: str, margin: str) -> Study:
+    """Make a study of two bare sets of raw files, each file a run.
+
+    Files named ``...before...`` and ``...after...`` are pairs of snapshots and make
+    one run.
+
+    Parameters
+    ----------
+    sets
+        Variant -> raw files; the first variant is the baseline.
+    metric, margin
+        What decides, and the smallest change that matters (empty: the default).
+
+    Raises
+    ------
+    StudyError
+        If the metric or the margin is wrong, or a set holds no file that can be read.
+    """
+    design = design_of_files(tuple(sets), metric=metric, margin=margin)
+    reader = _Reader(Path())
+    runs = []
+    for variant, paths in sets.items():
+        for number, members in enumerate(_by_run(paths), start=1):
+            factors = {"device": "files", "variant": variant, "run": f"{number:03}"}
+            places = [
+                _Place(path=str(path), factors={**factors, "rest": path.name})
+                for path in members
+            ]
+            sources = tuple(_sources(places, reader))
+            if sources:
+                runs.append(_run(factors, sources))
+    study = Study(
+        folder=Path(),
+        name="files",
+        design=design,
+        runs=tuple(sorted(runs, key=_order)),
+        facts=(),
+        leftovers=tuple(reader.leftovers),
+        files=dict(sorted(reader.files.items())),
+    )
+    for variant in sets:
+        if not any(run.variant == variant for run in runs):
+            reasons = "".join(f"; {one.path}: {one.reason}" for one in study.leftovers)
+            raise StudyError(f"no {variant} file can be used{reasons}")
+    return study
+
+
+def _by_run(paths: Iterable[Path]) -> Iterator[tuple[Path, ...]]:
+    """Put the snapshots of a pair together; any other file stands alone."""
+    groups: dict[str, list[Path]] = {}
+    for path in paths:
+        words = path.name.split(".")
+        stem = ".".join(word for word in words if word not in {"before", "after"})
+        groups.setdefault(str(path.with_name(stem)), []).append(path)
+    yield from map(tuple, groups.values())
 
 
 # ---- which file belongs to which run ------------------------------------------------

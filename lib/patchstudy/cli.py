@@ -1,0 +1,337 @@
+"""Command line: words to calls, no other work.
+
+Results go to standard output, everything else to standard error. Heavy modules are
+imported inside the commands, so that ``--help`` answers at once.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from patchstudy.errors import PatchstudyError, printable
+
+if TYPE_CHECKING:
+    from patchstudy.findings import Assessment
+    from patchstudy.report.batch import Outcome
+
+OK: Final = 0
+DOUBTS: Final = 1
+UNUSABLE: Final = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit status."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.run(arguments)
+    except PatchstudyError as error:
+        _complain(str(error))
+        return UNUSABLE
+    except BrokenPipeError:  # the reader of our output went away, as ``head`` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        _complain("stopped; finished reports are whole")
+        return 130
+
+
+# ---- the words ----------------------------------------------------------------------
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="patchstudy",
+        description="From raw network measurements before and after a driver patch to "
+        "a report a maintainer can trust.",
+        epilog="example: patchstudy report data -o reports",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_report(commands)
+    _add_check(commands)
+    _add_text(commands)
+    _add_load(commands)
+    _add_compare(commands)
+    return parser
+
+
+def _add_report(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
+    command = commands.add_parser(
+        "report",
+        help="make the reports of all studies",
+        epilog="example: patchstudy report data --study qmi_wwan/qmap-headroom",
+    )
+    command.add_argument(
+        "data",
+        nargs="?",
+        type=Path,
+        default=Path("data"),
+        metavar="DATA",
+        help="folder of studies (default: data)",
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("reports"),
+        metavar="DIR",
+        help="folder of reports (default: reports)",
+    )
+    command.add_argument(
+        "--study",
+        action="append",
+        default=[],
+        dest="studies",
+        metavar="DRIVER/PATCH",
+        help="only this one; may be repeated",
+    )
+    command.add_argument(
+        "--jobs",
+        type=_positive,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="studies at once (default: all cores)",
+    )
+    command.add_argument(
+        "--formats",
+        type=_formats,
+        default="html,pdf,text",
+        metavar="F,F",
+        help="of html,pdf,text (default: all)",
+    )
+    command.add_argument(
+        "--notebook",
+        type=Path,
+        metavar="FILE",
+        help="run this notebook instead of the shipped one",
+    )
+    command.add_argument("--quiet", action="store_true", help="show no progress")
+    command.set_defaults(run=_report)
+
+
+def _add_check(commands: Any) -> None:  # noqa: ANN401
+    command = commands.add_parser(
+        "check",
+        help="say what is there, missing or doubtful",
+        epilog="example: patchstudy check data/qmi_wwan/qmap-headroom",
+    )
+    command.add_argument(
+        "data",
+        nargs="?",
+        type=Path,
+        default=Path("data"),
+        metavar="DATA",
+        help="a study or a folder of studies",
+    )
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=_check)
+
+
+def _add_text(commands: Any) -> None:  # noqa: ANN401
+    command = commands.add_parser(
+        "text",
+        help="print the block for the mailing list",
+        epilog="example: patchstudy text data/qmi_wwan/qmap-headroom",
+    )
+    command.add_argument("study", type=Path, metavar="STUDY")
+    command.set_defaults(run=_text)
+
+
+def _add_load(commands: Any) -> None:  # noqa: ANN401
+    command = commands.add_parser(
+        "load",
+        help="show what the loaders see in raw files",
+        epilog="example: patchstudy load --format json run-01/tcp.iperf3.json",
+    )
+    command.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    command.add_argument(
+        "--format", default="table", choices=("table", "csv", "json", "parquet")
+    )
+    command.add_argument(
+        "--grain",
+        default="run",
+        choices=("run", "interval"),
+        help="values of whole runs, or of intervals (tables only)",
+    )
+    command.set_defaults(run=_load)
+
+
+def _add_compare(commands: Any) -> None:  # noqa: ANN401
+    command = commands.add_parser(
+        "compare",
+        help="compare two sets of raw files, without a study",
+        epilog="example: patchstudy compare old-*.json --with new-*.json",
+    )
+    command.add_argument("baseline", nargs="+", type=Path, metavar="BASELINE")
+    command.add_argument(
+        "--with", nargs="+", type=Path, required=True, dest="patched", metavar="PATCHED"
+    )
+    command.add_argument(
+        "--metric",
+        default="throughput",
+        metavar="M",
+        help="the metric that decides (default: throughput)",
+    )
+    command.add_argument(
+        "--margin",
+        default="",
+        metavar="M",
+        help="smallest change that matters, as '2 %%'",
+    )
+    command.add_argument("--fail-on", choices=("worse",), help="then exit with 1")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=_compare)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+    return int(text)
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    known = ("html", "pdf", "text")
+    names = tuple(name for name in text.split(",") if name)
+    if unknown := [name for name in names if name not in known]:
+        raise argparse.ArgumentTypeError(
+            f"{unknown[0]!r} is none of {', '.join(known)}"
+        )
+    return names
+
+
+# ---- the calls ----------------------------------------------------------------------
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from patchstudy.report import batch
+
+    folders = batch.find(arguments.data, arguments.studies)
+    order = batch.Order(
+        out=arguments.output,
+        formats=arguments.formats,
+        notebook=arguments.notebook or batch.shipped("patch.ipynb"),
+        jobs=arguments.jobs,
+    )
+    with _progress(len(folders), quiet=arguments.quiet) as tell:
+        outcomes = batch.report_all(folders, order, tell=tell)
+    for one in outcomes:
+        for line in [*one.error.splitlines(), *one.unread]:
+            _complain(line)
+    batch.index(outcomes, order)
+    done = sum(not one.error for one in outcomes)
+    _say(f"{done} of {len(outcomes)} studies reported: {order.out / 'index.html'}")
+    return OK if all(one.ok for one in outcomes) else UNUSABLE
+
+
+class _progress:  # noqa: N801 - used as a function
+    """A bar on a terminal, one line a study elsewhere."""
+
+    def __init__(self, total: int, *, quiet: bool) -> None:
+        self._total, self._quiet, self._bar = total, quiet, None
+
+    def __enter__(self) -> "Callable[[Outcome], None]":
+        if not self._quiet and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, unit="study", file=sys.stderr)
+        return self._tell
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _tell(self, one: "Outcome") -> None:
+        if self._bar is not None:
+            self._bar.set_postfix_str(one.study)
+            self._bar.update()
+        elif not self._quiet:
+            _say(f"{one.study}: {one.decision or 'failed'}", error=True)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from patchstudy.report import batch, listing
+
+    statuses, contents = [], []
+    for folder in batch.find(arguments.data, ()):
+        try:
+            content = listing.checked(folder)
+        except PatchstudyError as error:
+            _complain(str(error))
+            statuses.append(UNUSABLE)
+            continue
+        statuses.append(content["status"])
+        contents.append(content)
+        if not arguments.json:
+            _say(listing.check_text(content))
+    if arguments.json:
+        _say(listing.as_json(contents))
+    return max(statuses)
+
+
+def _text(arguments: argparse.Namespace) -> int:
+    from patchstudy.report import text
+
+    assessment = _assessed(arguments.study)
+    sys.stdout.write(text.text(assessment))
+    return _unread(assessment)
+
+
+def _assessed(folder: Path) -> "Assessment":
+    from patchstudy.findings import assess
+    from patchstudy.study import open_study
+
+    return assess(open_study(folder))
+
+
+def _unread(assessment: "Assessment") -> int:
+    """Name the raw files that could not be read."""
+    broken = [one for one in assessment.study.leftovers if one.broken]
+    for one in broken:
+        _complain(f"{assessment.study.folder / one.path}: {one.reason}")
+    return UNUSABLE if broken else OK
+
+
+def _load(arguments: argparse.Namespace) -> int:
+    from patchstudy.report import listing
+
+    captures, errors = listing.loaded(arguments.files)
+    if arguments.format == "json":
+        _say(listing.load_json(captures, errors))
+    elif arguments.format == "parquet":
+        sys.stdout.buffer.write(listing.load_parquet(captures, arguments.grain))
+    else:
+        show = listing.load_csv if arguments.format == "csv" else listing.load_text
+        _say(show(captures, arguments.grain))
+    for error in errors:
+        _complain(str(error))
+    return UNUSABLE if errors else OK
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from patchstudy.findings import Verdict, assess
+    from patchstudy.report import listing
+    from patchstudy.study import of_files
+
+    study = of_files(
+        {"baseline": arguments.baseline, "patched": arguments.patched},
+        metric=arguments.metric,
+        margin=arguments.margin,
+    )
+    assessment = assess(study)
+    _say((listing.compare_json if arguments.json else listing.compare_text)(assessment))
+    status = _unread(assessment)
+    worse = [one for one in assessment.findings if one.verdict is Verdict.WORSE]
+    decides = [one for one in worse if one.planned.metric.name == arguments.metric]
+    return status or (DOUBTS if arguments.fail_on and decides else OK)
+
+
+def _say(text: str, *, error: bool = False) -> None:
+    stream = sys.stderr if error else sys.stdout
+    stream.write(text.rstrip("\n") + "\n")
+
+
+def _complain(text: str) -> None:
+    for line in text.splitlines():
+        sys.stderr.write(f"patchstudy: {printable(line)}\n")

@@ -1,0 +1,190 @@
+"""Read fping's counts: ``-c`` (lines and summary), ``-C`` (list of times), ``-Q``.
+
+What the values are (``print_per_system_stats`` of fping's source, captured runs). Every
+value carries the label ``host`` and is of the whole run:
+
+``loss``
+    Of the requests sent, from the counts ``xmt`` and ``rcv``, or from the ``-`` of a
+    ``-C`` list. fping writes ``%return`` where more answers came than requests were
+    sent; that is refused. The percentages in the lines of ``-c`` are running ones.
+``rtt_mean``
+    The ``avg`` of the summary, or the mean of the list. Absent where no answer came:
+    fping then prints ``NaN avg`` and no min/avg/max. Milliseconds.
+``rtt_p50``, ``rtt_p99``
+    Over the printed times, where all are there: 20 at least, 1000 for 99 %.
+
+The summaries of ``-Q`` stand below ``[hh:mm:ss]`` and are of one interval each; the
+total is the second summary of a host below the last of these. They are not read.
+fping's clock has no date and no zone.
+"""
+
+import math
+import re
+from dataclasses import dataclass, field
+from statistics import fmean, median
+from typing import Final
+
+from patchstudy.errors import CaptureError
+from patchstudy.loaders.paste import plain, plain_head
+from patchstudy.loaders.reading import Reading
+from patchstudy.records import Capture, RawFile
+
+_SUMMARY: Final = re.compile(
+    r"^(?P<host>\S+) *: xmt/rcv/%(?P<kind>loss|return) ="
+    r" (?P<sent>\d{1,12})/(?P<received>\d{1,12})/-?\d+%"
+    r"(?:, outage\(ms\) = -?\d+)?(?:, min/avg/max = (?P<times>\S+))?$"
+)
+_LIST: Final = re.compile(
+    r"^(?P<host>\S+) *: (?P<times>(?:\d+(?:\.\d+)?|-)(?: (?:\d+(?:\.\d+)?|-))*)$"
+)
+_LINE: Final = re.compile(
+    r"^(?:\[\d+\.\d+\] )?(?P<host>\S+) *: \[\d+\], "
+    r"(?:\d+ bytes, (?P<time>\S+) ms|timed out)"
+)
+_CLOCK: Final = re.compile(r"^\[\d\d:\d\d:\d\d\]$")
+_STATE: Final = re.compile(r"^\S+ is (?:alive|unreachable)\b")
+_NUMBER: Final = re.compile(r"\d{1,12}(?:\.\d+)?(?:e[+-]\d\d)?")
+_ENOUGH_FOR_P50: Final = 20
+_ENOUGH_FOR_P99: Final = 1000
+_MS: Final = 1e-3
+
+
+def sniff(raw: RawFile) -> bool:
+    """Say whether a line of fping stands at the start."""
+    lines = plain_head(raw)
+    if any(_SUMMARY.match(line) or _LINE.match(line) for line in lines):
+        return True
+    told = [line for line in lines if not line.startswith("ICMP ")]
+    listed = bool(told) and all(_LIST.match(line) for line in told)
+    return listed or (bool(told) and all(_STATE.match(line) for line in told))
+
+
+def load(raw: RawFile) -> Capture:
+    """Read loss and round trips of every host.
+
+    Raises
+    ------
+    CaptureError
+        If the summary is missing, or holds more answers than requests.
+    """
+    hosts = _hosts(raw)
+    reading = Reading()
+    for name, host in hosts.items():
+        _host(name, host, reading)
+    reading.note("clock-unknown", "fping writes no date; when it started is not known")
+    counts = {
+        name: {"xmt": host.sent, "rcv": host.received} for name, host in hosts.items()
+    }
+    return Capture(
+        path=raw.path,
+        sha256=raw.digest,
+        tool="fping",
+        workload={"protocol": "ICMP", "hosts": len(hosts)},
+        measurements=tuple(reading.measurements),
+        facts={"hosts": counts},
+        caveats=tuple(reading.caveats),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Host:
+    """What fping says of one host; times in ms."""
+
+    sent: int
+    received: int
+    mean: float | None = None
+    last_digit: float = 1e-3
+    times: list[float] = field(default_factory=list)
+
+
+def _hosts(raw: RawFile) -> dict[str, _Host]:
+    lines = [(number, line) for number, line in plain(raw.text) if line]
+    last = max(
+        (at for at, (_n, line) in enumerate(lines) if _CLOCK.match(line)), default=-1
+    )
+    hosts: dict[str, _Host] = {}
+    seen: set[str] = set()
+    for number, line in lines[last + 1 :]:
+        match = _SUMMARY.match(line)
+        if match and last >= 0 and match["host"] not in seen:
+            seen.add(match["host"])  # the last interval of -Q, not the total
+        elif match:
+            _once(raw, hosts, match["host"], number)
+            hosts[match["host"]] = _counted(raw, match, number)
+        elif listed := _LIST.match(line):
+            _once(raw, hosts, listed["host"], number)
+            hosts[listed["host"]] = _listed(listed)
+    _answers(raw, lines, hosts)
+    if not hosts:
+        alive = any(_STATE.match(line) for _number, line in lines)
+        told = "says only who is alive; call fping with -c or -C"
+        cut = "fping's summary is missing; was it cut short?"
+        raise CaptureError(raw.path, told if alive else cut)
+    return hosts
+
+
+def _once(raw: RawFile, hosts: dict[str, _Host], name: str, number: int) -> None:
+    if name in hosts:
+        problem = f"a second summary of {name}; save each run in a file of its own"
+        raise CaptureError(raw.path, problem, where=str(number))
+
+
+def _counted(raw: RawFile, match: re.Match[str], number: int) -> _Host:
+    """Return the counts and the mean of a summary."""
+    sent, received = int(match["sent"]), int(match["received"])
+    if received > sent or match["kind"] == "return":
+        problem = (
+            f"{received} answers to {sent} requests: loss below 0; were duplicates or"
+            " answers of an earlier interval counted?"
+        )
+        raise CaptureError(raw.path, problem, where=str(number))
+    host = _Host(sent=sent, received=received)
+    if match["times"]:
+        texts = match["times"].split("/")
+        if len(texts) != 3 or not all(map(_NUMBER.fullmatch, texts)):
+            problem = f"{match['times']!r} is not min/avg/max with decimal points"
+            raise CaptureError(raw.path, problem, where=str(number))
+        host.mean = float(texts[1])
+        host.last_digit = 10.0 ** -len(texts[1].partition(".")[2])
+    return host
+
+
+def _listed(match: re.Match[str]) -> _Host:
+    """Return the counts and times of a list of ``-C``."""
+    texts = match["times"].split(" ")
+    times = [float(text) for text in texts if text != "-"]
+    mean = fmean(times) if times else None
+    return _Host(sent=len(texts), received=len(times), mean=mean, times=times)
+
+
+def _answers(
+    raw: RawFile, lines: list[tuple[int, str]], hosts: dict[str, _Host]
+) -> None:
+    """Add the times of the single answers that ``-c`` prints."""
+    for number, line in lines:
+        match = _LINE.match(line)
+        if not match or not match["time"] or match["host"] not in hosts:
+            continue
+        if not _NUMBER.fullmatch(match["time"]):
+            problem = f"{match['time']!r} is not a number with a decimal point"
+            raise CaptureError(raw.path, problem, where=str(number))
+        hosts[match["host"]].times.append(float(match["time"]))
+
+
+def _host(name: str, host: _Host, reading: Reading) -> None:
+    labels = {"host": name}
+    if host.sent == 0:
+        reading.doubt("loss-absent", f"nothing was sent to {name}")
+        return
+    reading.loss(host.sent - host.received, host.sent, labels)
+    if host.mean is None:
+        reading.note("rtt-absent", f"{name} gave no answer; its round trip is absent")
+        return
+    last = host.last_digit * _MS
+    reading.whole("rtt_mean", host.mean * _MS, labels, resolution=last)
+    times = sorted(host.times) if len(host.times) == host.received else []
+    if len(times) >= _ENOUGH_FOR_P50:
+        reading.whole("rtt_p50", median(times) * _MS, labels, resolution=last)
+    if len(times) >= _ENOUGH_FOR_P99:
+        rank = math.ceil(0.99 * len(times))
+        reading.whole("rtt_p99", times[rank - 1] * _MS, labels, resolution=last)
