@@ -480,11 +480,11 @@ def test_bars_of_a_symbol_do_not_overlap():
     assert all(low[1] <= high[0] + 1e-9 for low, high in pairwise(edges))
 
 
-def test_the_largest_changes_are_shown_largest_first():
+def test_the_first_symbols_are_shown_in_the_order_given():
     table = difference_table([f"symbol_{number}" for number in range(20)])
     axes = drawn(figures.profile_difference(table, top=3)).axes[0]
     names = [label.get_text() for label in axes.get_yticklabels()]
-    assert names == ["symbol_19", "symbol_18", "symbol_17"]
+    assert names == ["symbol_0", "symbol_1", "symbol_2"]
 
 
 @pytest.mark.parametrize(

@@ -404,7 +404,7 @@ def change_in_words(comparison: Comparison) -> str:
     else:
         scale, unit = _difference_unit(comparison)
     numbers = [value / scale for value in (change.value, change.low, change.high)]
-    digits = _decimals(numbers[2] - numbers[1])
+    digits = _decimals(numbers[2] - numbers[1], numbers[0])
     value, low, high = (f"{number:+.{digits}f}" for number in numbers)
     return f"{value} {unit} [{low}, {high}]".replace("  ", " ")
 
@@ -412,14 +412,19 @@ def change_in_words(comparison: Comparison) -> str:
 def _difference_unit(comparison: Comparison) -> tuple[float, str]:
     """Unit in which a difference is written: points for shares, a prefix else."""
     scale, unit = shared_unit(comparison)
-    return scale, {"%": "pp", "% of pkts": "per 100 packets"}.get(unit, unit)
+    return scale, {"%": "pp", "% of pkts": "pp"}.get(unit, unit)
 
 
-def _decimals(width: float) -> int:
-    """Digits after the point that an interval of this width deserves: two of it."""
+def _decimals(width: float, value: float) -> int:
+    """Digits after the point: two of the interval's width, at most four of the value.
+
+    Never more than three, which is a thousandth of a percent.
+    """
     if not (math.isfinite(width) and width > 0):
         return 2
-    return min(4, max(0, 1 - math.floor(math.log10(width))))
+    by_width = 1 - math.floor(math.log10(width))
+    by_value = 3 - math.floor(math.log10(abs(value))) if value else 3
+    return min(3, max(0, min(by_width, by_value)))
 
 
 def shared_unit(comparison: Comparison) -> tuple[float, str]:

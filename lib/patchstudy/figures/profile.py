@@ -21,14 +21,15 @@ _ALPHA: Final = {"baseline": 0.3, "patched": 1.0}
 
 
 def profile_difference(difference: pd.DataFrame, *, top: int = 12) -> so.Plot:
-    """Draw the inclusive share of the symbols that changed most, a bar per variant.
+    """Draw the inclusive share of the first symbols, a bar per variant.
 
     Parameters
     ----------
     difference
-        As ``profiles.difference`` returns it.
+        As ``profiles.difference`` or ``profiles.telling`` return it; drawn in this
+        order, first on top.
     top
-        Symbols in each panel; the largest absolute change stands first.
+        Symbols in each panel.
 
     Raises
     ------

@@ -258,7 +258,7 @@ def _plain_documents(
         if before.rstrip().endswith((":", ",", "[")):
             raise CaptureError(
                 raw.path,
-                "the iperf3 document stands inside another one; save it alone in a file",
+                "the iperf3 document stands inside another; save it alone in a file",
                 where=str(text.count("\n", 0, opening.start()) + 1),
             )
         document, position = _decode(raw, text, opening.start())
@@ -295,7 +295,7 @@ def _streamed(events: list[tuple[int, str]], found: _Found) -> list[dict[str, ob
             runs.append({"intervals": []})
         if name == "interval":
             _list(runs[-1]["intervals"]).append(data)
-        elif name in {"start", "end", "error"}:
+        elif isinstance(name, str) and name in {"start", "end", "error"}:
             runs[-1][name] = data
     for one in runs:
         if "end" not in one:

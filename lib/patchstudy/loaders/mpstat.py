@@ -1,33 +1,38 @@
-"""Read ``mpstat -o JSON`` of sysstat: how busy the CPUs were.
+"""Read mpstat of sysstat, its JSON (``-o JSON``) and its text: how busy the CPUs were.
 
 The shares of a CPU's time are percentages with two decimals (mpstat.c of sysstat);
-``guest`` is not contained in ``usr``, so they add up to 100. Here they become shares
-of 1:
+``guest`` is not contained in ``usr``, so they add up to 100. What ``cpu_busy``,
+``cpu_busy_max`` and ``cpu_softirq`` are stands in ``cpu_shares``. Values of the whole
+run are mpstat's own averages where the text has them, else means weighted by time.
+From the text, ``interrupts`` and ``softirqs`` (label ``softirq``) are printed rates
+times the time. Text comes in any locale: a decimal comma is read as such.
 
-- ``cpu_busy`` is all but ``idle`` and ``iowait``. ``steal``, time that the hypervisor
-  gave to others, counts as busy, as this machine could not use it; where it reaches
-  1 % of a run a caveat tells it.
-- ``cpu_softirq`` is ``soft``.
-
-A record's ``timestamp`` is its end, in local time and whole seconds, and the header's
-date is written as the locale likes, so the time in UTC is not known. A record is as
-long as the time since the one before, the first as long as the second. sysstat 11 and
-12.1 write ``-1`` for the CPU ``all``. A CPU that is offline has shares of 0 only and is
-left out.
+A record's time is its end, in local time and whole seconds, and the date is written as
+the locale likes, so the time in UTC is not known. In the JSON a record is as long as
+the time since the one before, the first as long as the second; in the text a head tells
+where an interval starts. One report without an interval holds means since boot: its
+values carry the label ``span``. sysstat 11 and 12.1 write ``-1`` for the CPU ``all``. A
+CPU that is offline has shares of 0 only and is left out.
 """
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import Any, Final
 
 from patchstudy.errors import CaptureError
+from patchstudy.loaders import cpu_shares, sysstat
+from patchstudy.loaders.cpu_shares import Record
+from patchstudy.loaders.paste import plain_head
+from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import json_value
-from patchstudy.records import Capture, Caveat, Measurement, RawFile, Severity
+from patchstudy.records import Capture, Caveat, RawFile, Severity
 
 _TABLES = re.compile(r'"(?:cpu|node)-load"|"(?:sum|individual|soft)-interrupts"')
+_HEAD = re.compile(
+    r"(?:CPU|NODE)[ ]+%usr[ ]+%nice[ ]+%sys[ ]+%iowait[ ]+%irq\b"
+    r"|CPU[ ]+(?:intr/s$|HI/s|\d+/s)"
+)
 _LIST = re.compile(r'"statistics"\s*:\s*\[')
 _TIME = re.compile(r"(\d{1,2})\D(\d{1,2})\D(\d{1,2})(\D{0,12})")
 _NEEDED = ("usr", "nice", "sys", "iowait", "irq", "soft", "idle")
@@ -40,45 +45,80 @@ _CLOCK = Caveat(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Record:
-    """The CPU table of one interval; shares of 1 by CPU and column."""
-
-    start_s: float
-    end_s: float
-    cpus: dict[str, dict[str, float]]
-
-    @property
-    def length_s(self) -> float:
-        return self.end_s - self.start_s
-
-
 def sniff(raw: RawFile) -> bool:
-    """Say whether it is JSON of sysstat with a table of mpstat, and not of sadf."""
+    """Say whether it is sysstat's JSON or text with a table of mpstat, not of sar."""
+    return _is_json(raw) or _is_text(raw)
+
+
+def _is_json(raw: RawFile) -> bool:
     head = raw.head
     if not head.lstrip().startswith("{") or '"sysstat"' not in head[:200]:
         return False
     return '"file-date"' not in head and _TABLES.search(head) is not None
 
 
+def _is_text(raw: RawFile) -> bool:
+    lines = plain_head(raw)
+    if not lines or not sysstat.BANNER.match(lines[0]) or len(lines) < 2:
+        return False
+    return _HEAD.search(lines[1]) is not None and sysstat.split(lines[1]) is not None
+
+
 def load(raw: RawFile) -> Capture:
     """Read the shares of every record and their means over the run."""
+    return _from_json(raw) if _is_json(raw) else _from_text(raw)
+
+
+def _from_text(raw: RawFile) -> Capture:
+    """Read the tables of the text.
+
+    Raises
+    ------
+    CaptureError
+        If no table is read, or a number cannot be.
+    """
+    told = sysstat.report(raw)
+    reading = Reading(caveats=[_CLOCK])
+    facts = dict(sysstat.host_facts(told.header)) | sysstat.add_cpus(told, reading)
+    if not told.since_boot:
+        sysstat.add_counts(told, reading)
+    sysstat.doubts(told, reading)
+    if not any(sheet.over() for sheet in told.sheets):
+        raise CaptureError(raw.path, "holds no row of a table; was it cut short?")
+    if not told.sheet("CPU", "%idle"):
+        reading.note("cpu-absent", "no table of CPU shares; call mpstat with -u")
+    return Capture(
+        path=raw.path,
+        sha256=raw.digest,
+        tool="mpstat",
+        workload={"duration_s": None if told.since_boot else told.sheets[0].seconds},
+        measurements=tuple(reading.measurements),
+        facts=facts,
+        caveats=tuple(reading.caveats),
+    )
+
+
+def _from_json(raw: RawFile) -> Capture:
     host, cut = _host(raw)
     records = _records(raw, host)
     if not records:
         problem = "holds no record of CPU shares; call mpstat with -u -P ALL -o JSON 1"
         raise CaptureError(raw.path, problem)
-    means = {
-        cpu: {share: _mean(records, cpu, share) for share in ("busy", "soft", "steal")}
-        for cpu in dict.fromkeys(cpu for one in records for cpu in one.cpus)
-    }
+    means = cpu_shares.means(records)
     return Capture(
         path=raw.path,
         sha256=raw.digest,
         tool="mpstat",
-        measurements=(*_intervals(records), *_whole_run(means)),
+        measurements=(
+            *cpu_shares.intervals(records, _RESOLUTION),
+            *cpu_shares.whole_run(means, _RESOLUTION),
+        ),
         facts=_facts(host, means),
-        caveats=tuple(_caveats(host, means, len(records), cut=cut)),
+        caveats=(
+            _CLOCK,
+            *_caveats(len(records), cut=cut),
+            *cpu_shares.caveats(means, host.get("number-of-cpus")),
+        ),
     )
 
 
@@ -125,7 +165,7 @@ def _complete_part(text: str) -> object:
     return value
 
 
-def _records(raw: RawFile, host: dict[str, Any]) -> list[_Record]:
+def _records(raw: RawFile, host: dict[str, Any]) -> list[Record]:
     """Return the records that hold a CPU table, with their place in the run."""
     tables = [
         (f"statistics[{index}]", one)
@@ -133,9 +173,9 @@ def _records(raw: RawFile, host: dict[str, Any]) -> list[_Record]:
         if isinstance(one, dict) and isinstance(one.get("cpu-load"), list)
     ]
     times = [_seconds(raw, one.get("timestamp"), where) for where, one in tables]
-    ends = _ends(times)
+    ends = cpu_shares.ends(times)
     return [
-        _Record(start_s=start, end_s=end, cpus=_cpus(raw, one["cpu-load"], where))
+        Record(start_s=start, end_s=end, cpus=_cpus(raw, one["cpu-load"], where))
         for (where, one), start, end in zip(tables, [0.0, *ends], ends, strict=False)
     ]
 
@@ -151,19 +191,6 @@ def _seconds(raw: RawFile, timestamp: object, where: str) -> int:
     if half and half in "ap":
         hour = hour % 12 + (12 if half == "p" else 0)
     return hour * 3600 + minute * 60 + second
-
-
-def _ends(times: Sequence[int]) -> list[float]:
-    """Return the end of every record in seconds from the start of the first.
-
-    The clock shows whole seconds; where two records share one second, all are taken as
-    equally long.
-    """
-    steps = [(after - before) % 86400 for before, after in pairwise(times)] or [1]
-    if min(steps) == 0:
-        steps = [max(1, sum(steps)) / len(steps)] * len(steps)
-    lengths = [steps[0], *steps][: len(times)]
-    return [float(sum(lengths[: index + 1])) for index in range(len(lengths))]
 
 
 def _cpus(raw: RawFile, rows: list[object], where: str) -> dict[str, dict[str, float]]:
@@ -192,53 +219,6 @@ def _shares(raw: RawFile, row: object, where: str) -> tuple[str, dict[str, float
     return "all" if name == "-1" else name, shares
 
 
-def _mean(records: Sequence[_Record], cpu: str, share: str) -> float:
-    """Return the mean over the records in which the CPU was online."""
-    online = [one for one in records if cpu in one.cpus]
-    total = sum(one.cpus[cpu][share] * one.length_s for one in online)
-    return round(total / sum(one.length_s for one in online), 9)
-
-
-def _intervals(records: Sequence[_Record]) -> Iterator[Measurement]:
-    """Yield the shares of the whole machine, record by record."""
-    for record in records:
-        if "all" not in record.cpus:
-            continue
-        for metric, share in (("cpu_busy", "busy"), ("cpu_softirq", "soft")):
-            yield Measurement(
-                metric=metric,
-                value=record.cpus["all"][share],
-                start_s=record.start_s,
-                end_s=record.end_s,
-                resolution=_RESOLUTION,
-            )
-
-
-def _whole_run(means: dict[str, dict[str, float]]) -> Iterator[Measurement]:
-    """Yield the means over the run: of the machine, its busiest CPU, and every CPU."""
-    if "all" in means:
-        yield _mean_of("cpu_busy", means["all"]["busy"])
-        yield _mean_of("cpu_softirq", means["all"]["soft"])
-    busiest = _busiest(means)
-    if busiest is not None:
-        yield _mean_of("cpu_busy_max", means[busiest]["busy"])
-    for cpu, mean in means.items():
-        if cpu != "all":
-            yield _mean_of("cpu_busy", mean["busy"], cpu=cpu)
-
-
-def _mean_of(metric: str, value: float, **labels: str) -> Measurement:
-    return Measurement(
-        metric=metric, value=value, labels=labels, resolution=_RESOLUTION
-    )
-
-
-def _busiest(means: dict[str, dict[str, float]]) -> str | None:
-    """Return the CPU that was busiest over the run; None where only ``all`` is told."""
-    cpus = [cpu for cpu in means if cpu != "all"]
-    return max(cpus, key=lambda cpu: means[cpu]["busy"], default=None)
-
-
 def _facts(
     host: dict[str, object], means: dict[str, dict[str, float]]
 ) -> dict[str, object]:
@@ -250,19 +230,12 @@ def _facts(
     }
     if isinstance(host.get("number-of-cpus"), int):
         facts["number_of_cpus"] = host["number-of-cpus"]
-    busiest = _busiest(means)
+    busiest = cpu_shares.busiest(means)
     return facts if busiest is None else {**facts, "busiest_cpu": busiest}
 
 
-def _caveats(
-    host: dict[str, object],
-    means: dict[str, dict[str, float]],
-    n_records: int,
-    *,
-    cut: bool,
-) -> Iterator[Caveat]:
+def _caveats(n_records: int, *, cut: bool) -> Iterator[Caveat]:
     """Yield what is absent or doubtful."""
-    yield _CLOCK
     if cut:
         text = (
             f"mpstat was killed or the file is cut: {n_records} complete records read"
@@ -273,14 +246,6 @@ def _caveats(
         yield _note(
             "length-unknown", text, "Call mpstat with an interval, as in -o JSON 1."
         )
-    steal = means.get("all", {}).get("steal", 0.0)
-    if steal >= 0.01:
-        text = f"the hypervisor took {steal:.1%} of the CPU time; it counts as busy"
-        yield _note("steal", text, "Measure on a machine that nobody else uses.")
-    told, present = len(means) - ("all" in means), host.get("number-of-cpus")
-    if isinstance(present, int) and told < present:
-        text = f"{told} of {present} CPUs are told apart; the busiest may be another"
-        yield _note("cpus-missing", text, "Call mpstat with -P ALL.")
 
 
 def _note(code: str, text: str, todo: str) -> Caveat:

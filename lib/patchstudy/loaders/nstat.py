@@ -1,11 +1,12 @@
 """Read ``nstat``, as JSON (``-j``) or as text: the kernel's protocol counters.
 
 The names and values are those of /proc/net/snmp, /proc/net/snmp6 and /proc/net/netstat
-(misc/nstat.c of iproute2): ``{"kernel": {"TcpRetransSegs": 12, ...}}``, or a line ``#``
-and the source, then lines of name, value and a rate; the rate is that of a running
-``nstat -d`` and is not read. Counters that are 0 are left out unless nstat was called with ``-z``. With ``-a`` the values are since
-boot; without it they count from the last call that left a history. The file does not
-tell which: take both files of a pair with ``-a``, or with ``-as`` to keep the history.
+(misc/nstat.c of iproute2): ``{"kernel": {"TcpRetransSegs": 12, ...}}``, or a line
+``#kernel`` and lines of name, value and rate; the rate is that of ``nstat -d`` and is
+not read. Counters that are 0 are left out unless nstat was called with ``-z``. With
+``-a`` the values are since boot; without it they count from the last call that left a
+history. The file does not tell which: take both files of a pair with ``-a``, or with
+``-as`` to keep the history.
 
 All values are counts (unit 1), 64 bits wide, of the network namespace in which nstat
 ran.

@@ -1,8 +1,8 @@
 """Read /proc/softirqs: how often every CPU ran every softirq since boot.
 
-``show_softirqs`` in fs/proc/softirqs.c: a row a kind of softirq, a column a CPU, 32 bits
-wide. ``event:softirq_<name>`` is the count of one kind, with ``cpu`` or without it for
-all CPUs; ``softirqs`` is the sum of all kinds, with its parts.
+``show_softirqs`` in fs/proc/softirqs.c: a row a kind of softirq, a column a CPU, 32
+bits wide. ``event:softirq_<name>`` is the count of one kind, with ``cpu`` or without it
+for all CPUs; ``softirqs`` is the sum of all kinds, with its parts.
 """
 
 from collections.abc import Iterator, Sequence

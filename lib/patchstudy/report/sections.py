@@ -56,7 +56,10 @@ def show(parts: object) -> None:
 def verdict(assessment: Assessment) -> Note:
     """The decision in one sentence."""
     kind = _DECISION_KINDS[assessment.decision]
-    return Note(kind, f"{str(assessment.decision).upper()}. {assessment.sentence}")
+    word = str(assessment.decision)
+    said = assessment.sentence.lower().startswith(word)
+    text = assessment.sentence if said else f"{word.upper()}. {assessment.sentence}"
+    return Note(kind, text)
 
 
 def study(assessment: Assessment) -> tuple[Part, ...]:
@@ -136,7 +139,7 @@ def _where(one: Finding) -> str:
 
 
 def _replication(one: Comparison) -> str:
-    runs = f"{one.n_baseline} + {one.n_patched}"
+    runs = f"{one.n_baseline}+{one.n_patched}"
     return f"{runs} in {one.blocks}" if one.blocks else runs
 
 
@@ -203,8 +206,8 @@ def _forest_row(one: Finding) -> dict[str, object]:
 def _answer_in_brief(one: Finding) -> str:
     if one.guarded is not None:
         return str(one.guarded)
-    sizes = [word for word in one.qualifiers if word.startswith(("at most", "conf"))]
-    return ", ".join([str(one.verdict), *sizes])
+    small = ", small" if "at most small" in one.qualifiers else ""
+    return f"{one.verdict}{small}"
 
 
 def all_runs(assessment: Assessment) -> tuple[Part, ...]:

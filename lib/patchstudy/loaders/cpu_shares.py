@@ -1,0 +1,187 @@
+"""Shares of CPU time as measurements, whatever tool printed them.
+
+``cpu_busy`` is all but ``idle`` and ``iowait``. ``steal``, time that the hypervisor
+gave to others, counts as busy, as this machine could not use it; where it reaches 1 %
+a caveat tells it. ``cpu_softirq`` is ``soft``, absent where the tool adds it to the
+system's time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from patchstudy.records import Caveat, Measurement, Severity
+
+#: Other names of the columns.
+_SAME: Final = {"user": "usr", "system": "sys"}
+_AWAY: Final = ("idle", "iowait")
+#: Shares that are read: the machine could do something else in the others.
+_KEPT: Final = ("busy", "soft", "steal")
+#: Two decimals each of ten columns, and CPUs that come and go within an interval.
+_SLACK_PERCENT: Final = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """The shares of one interval.
+
+    Attributes
+    ----------
+    start_s, end_s
+        Place in the run; both None where the tool does not tell it.
+    cpus
+        By CPU (``all`` is the machine) the shares ``busy`` and, where known, ``soft``
+        and ``steal``.
+    """
+
+    start_s: float | None
+    end_s: float | None
+    cpus: Mapping[str, Mapping[str, float]]
+
+    @property
+    def length_s(self) -> float:
+        """Its weight in a mean; 1 for each where the place is not told."""
+        if self.start_s is None or self.end_s is None:
+            return 1.0
+        return self.end_s - self.start_s
+
+
+def shares(percent: Mapping[str, float]) -> dict[str, float]:
+    """Return the shares of one CPU of 1; none for a CPU that was offline.
+
+    Parameters
+    ----------
+    percent
+        By the tool's column name without ``%``; ``idle`` must be among them.
+
+    Raises
+    ------
+    ValueError
+        If they do not add up to 100 %.
+
+    Examples
+    --------
+    >>> shares({"user": 10.0, "system": 20.0, "iowait": 5.0, "idle": 65.0})
+    {'busy': 0.3}
+    """
+    named = {_SAME.get(name, name): value for name, value in percent.items()}
+    if not any(named.values()):
+        return {}
+    total = sum(named.values())
+    if abs(total - 100) > _SLACK_PERCENT or min(named.values()) < 0:
+        raise ValueError(f"the shares of a CPU add up to {total:.1f} %, not to 100 %")
+    away = sum(named.get(name, 0.0) for name in _AWAY)
+    kept = {name: round(named[name] / 100, 6) for name in _KEPT if name in named}
+    return {"busy": round(max(0.0, 1 - away / 100), 6), **kept}
+
+
+def ends(times: Sequence[int], start: int | None = None) -> list[float]:
+    """Return the end of every record in seconds from the start of the first.
+
+    The clock shows whole seconds of a day; where two records share one second, all are
+    taken as equally long. Without its start the first is as long as the second.
+    """
+    known = [*([] if start is None else [start]), *times]
+    steps = [(after - before) % 86400 for before, after in pairwise(known)] or [1]
+    if min(steps) == 0:
+        steps = [max(1, sum(steps)) / len(steps)] * len(steps)
+    lengths = steps if start is not None else [steps[0], *steps][: len(times)]
+    return [float(sum(lengths[: index + 1])) for index in range(len(lengths))]
+
+
+def means(records: Sequence[Record]) -> dict[str, dict[str, float]]:
+    """Return the means over the records in which each CPU was online."""
+    return {
+        cpu: {
+            share: _mean(records, cpu, share)
+            for share in _KEPT
+            if any(share in one.cpus.get(cpu, {}) for one in records)
+        }
+        for cpu in dict.fromkeys(cpu for one in records for cpu in one.cpus)
+    }
+
+
+def intervals(records: Sequence[Record], resolution: float) -> Iterator[Measurement]:
+    """Yield the shares of the whole machine, record by record."""
+    for record in records:
+        told = record.cpus.get("all", {})
+        if record.start_s is None or record.end_s is None:
+            continue
+        for metric, share in (("cpu_busy", "busy"), ("cpu_softirq", "soft")):
+            if share in told:
+                yield Measurement(
+                    metric=metric,
+                    value=told[share],
+                    start_s=record.start_s,
+                    end_s=record.end_s,
+                    resolution=resolution,
+                )
+
+
+def whole_run(
+    over: Mapping[str, Mapping[str, float]],
+    resolution: float,
+    labels: Mapping[str, str] | None = None,
+) -> Iterator[Measurement]:
+    """Yield the means over the run: of the machine, its busiest CPU, and every CPU."""
+    values = [
+        ("cpu_busy", over.get("all", {}).get("busy"), {}),
+        ("cpu_softirq", over.get("all", {}).get("soft"), {}),
+        ("cpu_busy_max", over.get(busiest(over) or "", {}).get("busy"), {}),
+        *(
+            ("cpu_busy", told.get("busy"), {"cpu": cpu})
+            for cpu, told in over.items()
+            if cpu != "all"
+        ),
+    ]
+    for metric, value, own in values:
+        if value is not None:
+            yield Measurement(
+                metric=metric,
+                value=value,
+                labels={**own, **(labels or {})},
+                resolution=resolution,
+            )
+
+
+def busiest(over: Mapping[str, Mapping[str, float]]) -> str | None:
+    """Return the CPU that was busiest over the run; None where only ``all`` is told."""
+    cpus = [cpu for cpu, told in over.items() if cpu != "all" and "busy" in told]
+    return max(cpus, key=lambda cpu: over[cpu]["busy"], default=None)
+
+
+def caveats(
+    over: Mapping[str, Mapping[str, float]], present: object
+) -> Iterator[Caveat]:
+    """Yield what is doubtful: time that was stolen, CPUs that are not told apart."""
+    steal = over.get("all", {}).get("steal", 0.0)
+    if steal >= 0.01:
+        yield _note(
+            "steal",
+            f"the hypervisor took {steal:.1%} of the CPU time; it counts as busy",
+            "Measure on a machine that nobody else uses.",
+        )
+    told = len(over) - ("all" in over)
+    if isinstance(present, int) and told < present:
+        yield _note(
+            "cpus-missing",
+            f"{told} of {present} CPUs are told apart; the busiest may be another",
+            "Call the tool so that it prints every CPU (-P ALL).",
+        )
+    if over and not any("soft" in one for one in over.values()):
+        yield _note(
+            "softirq-absent",
+            "softirq time is contained in the system's and not told apart",
+            "Call sar with -u ALL, or use mpstat.",
+        )
+
+
+def _mean(records: Sequence[Record], cpu: str, share: str) -> float:
+    online = [one for one in records if share in one.cpus.get(cpu, {})]
+    total = sum(one.cpus[cpu][share] * one.length_s for one in online)
+    return round(total / sum(one.length_s for one in online), 9)
+
+
+def _note(code: str, text: str, todo: str) -> Caveat:
+    return Caveat(code=code, severity=Severity.NOTE, text=text, todo=todo)
