@@ -6,7 +6,7 @@ DATA ?= data
 REPORTS ?= reports
 JOBS ?= 2
 
-.PHONY: report test check lab bench clean
+.PHONY: report test check lab clean
 
 report: $(VENV)/report.done  ## make every report of DATA in REPORTS
 	$(BIN)/patchstudy report $(DATA) -o $(REPORTS) --jobs $(JOBS)

@@ -14,7 +14,9 @@ from patchstudy.records import RawFile
 
 FILES = Path(__file__).parent / "golden" / "loaders" / "iperf3"
 NAMES = sorted(
-    path.name for path in FILES.glob("*.json") if ".expected." not in path.name
+    path.name
+    for path in FILES.glob("*.json")
+    if ".expected." not in path.name and "3runs" not in path.name
 )
 
 
@@ -313,10 +315,36 @@ def test_a_cut_file_says_in_which_line():
         iperf3.load(RawFile.of(Path("run.json"), data[: len(data) * 2 // 3]))
 
 
-def test_two_documents_are_refused_with_the_line_of_the_first_end():
+def test_two_documents_keep_their_values_apart():
+    capture = load("v312-logfile-appended-3runs.json")
+    assert value(capture, "throughput") is None
+    assert value(capture, "throughput", document="2") == pytest.approx(283410492.423)
+    assert capture.workload["documents"] == 3
+    assert "several-documents" in codes(capture)
+
+
+def test_the_same_run_twice_is_one_run():
     data = (FILES / "v312-tcp-fwd.json").read_bytes()
-    with pytest.raises(CaptureError, match=r"several iperf3 documents .* save each"):
-        iperf3.load(RawFile.of(Path("run.json"), data + data))
+    capture = iperf3.load(RawFile.of(Path("run.json"), data + data))
+    assert capture.measurements == load("v312-tcp-fwd.json").measurements
+    assert "document-repeated" in codes(capture)
+
+
+def test_a_failed_document_after_a_good_one_becomes_a_caveat():
+    data = (FILES / "v312-server-json-tcp.json").read_bytes()
+    failed = (
+        b'{"start": {"connected": [], "version": "iperf 3.12"}, "error": "interrupt"}'
+    )
+    capture = iperf3.load(RawFile.of(Path("run.json"), data + failed))
+    assert value(capture, "throughput") == pytest.approx(136509031.844)
+    assert capture.error is None
+    assert "document-failed" in codes(capture)
+
+
+def test_a_second_document_that_is_cut_is_refused():
+    data = (FILES / "v312-tcp-fwd.json").read_bytes()
+    with pytest.raises(CaptureError, match="was it cut short"):
+        iperf3.load(RawFile.of(Path("run.json"), data + data[:3000]))
 
 
 def test_a_document_inside_another_is_refused():
@@ -325,11 +353,37 @@ def test_a_document_inside_another_is_refused():
         iperf3.load(RawFile.of(Path("run.json"), data))
 
 
-def test_an_event_stream_is_refused_with_what_to_do():
-    raw = RawFile.of(Path("run.jsonl"), b'{"event":"error","data":"refused"}\n')
-    assert iperf3.sniff(raw)
-    with pytest.raises(CaptureError, match="run iperf3 with -J"):
-        iperf3.load(raw)
+def test_the_error_of_a_spoiled_document_is_told():
+    text = '{"start": {"connected": [],}, "error": "error - No route to host"}'
+    with pytest.raises(CaptureError, match="its error says: No route to host"):
+        iperf3.load(RawFile.of(Path("run.json"), text.encode()))
+
+
+# Event streams
+
+
+def test_an_event_stream_is_read_as_its_document():
+    capture = load("v3171-jsonstream-bidir.jsonl")
+    assert value(capture, "throughput", direction="forward") == pytest.approx(
+        193908345.684
+    )
+    assert len(intervals(capture, "send_rate")) == 3
+
+
+def test_the_document_after_its_own_events_is_not_counted_again():
+    capture = load("v321-jsonstream-full-output.jsonl")
+    assert value(capture, "throughput") == pytest.approx(400115740.72)
+    assert len(intervals(capture, "send_rate")) == 2
+
+
+def test_an_event_stream_without_its_end_is_a_failed_run_with_intervals():
+    capture = load("derived-v3171-jsonstream-last-line-cut.jsonl")
+    assert capture.error.text == "no end event; the run was cut short"
+    assert len(intervals(capture, "send_rate")) == 3
+
+
+def test_a_refused_connection_is_a_failed_run_of_events():
+    assert "Connection refused" in load("v3171-jsonstream-refused.jsonl").error.text
 
 
 def test_deep_nesting_is_a_capture_error():
@@ -383,7 +437,7 @@ def test_any_changed_value_gives_finite_numbers_or_a_capture_error(name, data):
 def rows(shared):
     with (shared / "corpus/net/MANIFEST.csv").open(newline="") as file:
         for row in csv.DictReader(file):
-            if row["tool"] == "iperf3" and row["path"].endswith(".json"):
+            if row["tool"] == "iperf3" and ".json" in row["path"]:
                 yield shared / "corpus/net" / row["path"], json.loads(row["expected"])
 
 
@@ -454,10 +508,15 @@ def test_failed_runs_of_the_corpus_give_an_error_and_no_whole_run(shared):
             assert all(one.start_s is not None for one in capture.measurements)
 
 
-def test_several_documents_of_the_corpus_are_refused(shared):
-    several = [path for path, expected in rows(shared) if "documents" in expected]
+def test_several_documents_of_the_corpus_are_kept_apart(shared):
+    several = [(p, e["results"]) for p, e in rows(shared) if "documents" in e]
     assert several
-    assert not any(result(path) for path in several)
+    for path, results in several:
+        capture = result(path)
+        for number, expected in enumerate(results, start=1):
+            labels = {"document": str(number)} if len(results) > 1 else {}
+            want = pytest.approx(expected["throughput_bits_per_second"], rel=1e-6)
+            assert value(capture, "throughput", **labels) == want, path.name
 
 
 def test_no_other_file_of_the_corpus_is_taken_for_iperf3(shared):

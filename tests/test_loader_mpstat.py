@@ -6,8 +6,10 @@ import pytest
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import load, mpstat
+from patchstudy.loaders import read as read_raw
 from patchstudy.records import Capture, RawFile
 
+FILES = Path(__file__).parent / "golden" / "loaders" / "mpstat"
 ROWS = ["usr", "nice", "sys", "iowait", "irq"]
 ROWS += ["soft", "steal", "guest", "gnice", "idle"]
 
@@ -29,6 +31,10 @@ def read(text: str) -> Capture:
     raw = RawFile.of(Path("tcp.mpstat.json"), text.encode())
     assert mpstat.sniff(raw)
     return mpstat.load(raw)
+
+
+def golden_text(name: str) -> Capture:
+    return mpstat.load(read_raw(FILES / name))
 
 
 def whole(capture: Capture, metric: str, **labels: str) -> float:
@@ -126,6 +132,55 @@ def test_a_file_cut_in_its_header_is_refused():
         )
 
 
+BANNER = "Linux 6.1.0 (vm) \t30.11.2026 \t_x86_64_\t(2 CPU)\n\n"
+COLUMNS = "CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal   %idle\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "average"),
+    [
+        pytest.param("14:16:35", "14:16:37", "Durchschn.:", id="German"),
+        pytest.param("11:59:59 AM", "12:00:01 PM", "Average:", id="12 hours, noon"),
+        pytest.param("23:59:59", "00:00:01", "Moyenne :", id="two words, midnight"),
+        pytest.param("14時16分41秒", "14時16分43秒", "平均値:", id="Japanese"),
+        pytest.param("14시 16분 41초", "14시 16분 43초", "평균값:", id="Korean"),
+    ],
+)
+def test_the_text_is_read_in_every_locale(start, end, average):
+    shares = "all   40,96    0,00   15,34   10,00    0,00   23,29    0,40   10,01\n"
+    text = BANNER + f"{start}  {COLUMNS}{end}  {shares}"
+    capture = read(f"{text}\n{average}  {COLUMNS}{average}  {shares}")
+    assert whole(capture, "cpu_softirq") == 0.2329
+    assert whole(capture, "cpu_busy") == pytest.approx(0.7999)
+    assert {one.end_s for one in capture.measurements} == {None, 2.0}
+
+
+def test_the_average_of_the_text_is_its_own():
+    capture = golden_text("cap-de_DE-PALL.txt")
+    assert whole(capture, "cpu_softirq") == 0.2673
+    assert whole(capture, "cpu_busy_max") == 1
+
+
+def test_an_average_that_is_cut_is_not_taken():
+    text = (FILES / "cap-de_DE-PALL.txt").read_text().splitlines(keepends=True)
+    capture = read("".join(text[:-1]))
+    assert whole(capture, "cpu_softirq") == pytest.approx((2 * 0.2329 + 0.31) / 3)
+    assert "cut-short" in codes(capture)
+
+
+def test_a_report_without_interval_is_since_boot():
+    capture = golden_text("cap-since-boot.txt")
+    assert whole(capture, "cpu_softirq", span="since boot") == 0.1056
+    assert not [one for one in capture.measurements if not one.labels]
+    assert "since-boot" in codes(capture)
+
+
+def test_softirqs_are_rates_times_the_seconds_over_all_cpus():
+    capture = golden_text("cap-A.txt")
+    assert whole(capture, "softirqs", softirq="NET_RX") == 18081 + 773
+    assert whole(capture, "interrupts") == 6053
+
+
 def test_the_corpus_gives_the_expected_shares(shared):
     with (shared / "corpus/sys/MANIFEST.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["path"].endswith(".json")]
@@ -164,5 +219,25 @@ def test_a_file_without_cpu_shares_says_how_to_call_mpstat(shared):
 
 
 def test_the_json_of_sadf_is_not_taken(shared):
-    with pytest.raises(CaptureError, match="no loader recognises it"):
-        load(shared / "corpus/sys/sadf/cap-A.json")
+    assert not mpstat.sniff(read_raw(shared / "corpus/sys/sadf/cap-A.json"))
+
+
+def test_the_corpus_gives_the_averages_of_its_texts(shared):
+    for part in ("sys", "net"):
+        folder = shared / "corpus" / part
+        with (folder / "MANIFEST.csv").open(encoding="utf-8") as file:
+            rows = [
+                (row["path"], json.loads(row["expected"]))
+                for row in csv.DictReader(file)
+                if row["tool"] == "mpstat" and row["path"].endswith(".txt")
+            ]
+        for path, wanted in rows:
+            capture = load(folder / path)
+            average = wanted.get("average_all") or wanted.get("first_all") or {}
+            average.setdefault("soft", str(wanted.get("average_soft", "")))
+            if average["soft"]:
+                soft = [
+                    one for one in capture.measurements if one.metric == "cpu_softirq"
+                ]
+                told = {round(100 * one.value, 2) for one in soft}
+                assert float(average["soft"].replace(",", ".")) in told, path

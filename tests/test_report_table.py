@@ -113,7 +113,15 @@ def test_colours_of_a_terminal_are_dropped_from_lines():
 
 def test_a_cell_that_ends_in_a_table_shows_it():
     bundle = TABLE._repr_mimebundle_()
-    assert bundle == {"text/html": to_html(TABLE), "text/plain": to_text(TABLE)}
+    assert bundle["text/plain"] == to_text(TABLE)
+    plain = bundle["text/html"].replace('style="text-align:left" ', "")
+    assert plain == to_html(TABLE)
+
+
+def test_a_notebook_shows_words_on_the_left():
+    html = TABLE._repr_mimebundle_()["text/html"]
+    assert '<th scope="row" style="text-align:left" class="left">mt7621</th>' in html
+    assert '<td class="right">+46.5 %</td>' in html
 
 
 def test_a_note_is_escaped_in_html_and_readable_as_text():

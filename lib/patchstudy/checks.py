@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from patchstudy import stats
+from patchstudy.errors import printable
 from patchstudy.metrics import METRICS, Kind
 from patchstudy.records import Caveat, Severity
-from patchstudy.study import Role, Run, Study
+from patchstudy.study import Design, Role, Run, Study
 from patchstudy.tables import Question, per_interval, per_run, per_unit, questions
 from patchstudy.units import for_people, to_base
 
@@ -23,6 +24,8 @@ from patchstudy.units import for_people, to_base
 NEAR_CEILING: Final = 0.985
 #: A rate this far above the ceiling is an error of unit, MTU or clock (ours).
 ABOVE_CEILING: Final = 1.002
+#: How far a share may lie outside 0 to 1 for the rounding of floats.
+ROUNDING: Final = 1e-9
 #: Busiest CPU from which a run is taken as limited by the CPU (netdev practice, ours).
 CPU_SATURATED: Final = 0.97
 #: Units per variant from which the boot-to-boot spread is believed (STATISTICS 3.7).
@@ -30,6 +33,10 @@ ENOUGH_UNITS: Final = 5
 #: p below which a trend over time is mentioned; several are looked at.
 TREND_P: Final = 0.01
 
+#: What a tool was told to do; times are left out, they vary in the last digits.
+_SETTINGS: Final = frozenset(
+    {"blksize", "direction", "mss", "protocol", "streams", "target_bitrate"}
+)
 _DECIDING: Final = frozenset({Role.PRIMARY, Role.GUARD, Role.CONTROL})
 #: Facts that name a run, a moment or the treatment's own parts.
 _NAMING: Final = frozenset(
@@ -110,12 +117,12 @@ def order_of(variants: Sequence[str], blocks: Sequence[str], baseline: str) -> s
     Returns
     -------
     str
-        ``"sequential"`` where one variant is finished before the other begins,
+        ``"sequential"`` where every variant is finished before the next begins,
         ``"ABAB"`` where every block begins with the same variant and alternates,
         ``"ABBA"`` where each block is balanced in time, else ``"mixed"``.
     """
     switches = sum(a != b for a, b in pairwise(variants))
-    if switches <= 1:
+    if switches < max(2, len(set(variants))):
         return "sequential"
     patterns = set()
     for block in dict.fromkeys(blocks):
@@ -172,12 +179,14 @@ def replication(found: Material) -> Iterator[Doubt]:
 def _one_boot(found: Material) -> Iterator[Doubt]:
     for (device, workload), rows in _cells(found.runs):
         counts = rows[rows["boot"] != ""].groupby("variant")["boot"].nunique()
-        if len(counts) and (counts == 1).all():
+        single = sorted(counts.index[counts == 1])
+        if single:
+            whose = "each variant" if len(single) == len(counts) else _some(single)
             yield Doubt(
                 caveat=Caveat(
                     code="one-boot",
                     severity=Severity.DOUBT,
-                    text="one boot of each variant; what differs from boot to boot is "
+                    text=f"one boot of {whose}; what differs from boot to boot is "
                     "unknown",
                     todo=f"repeat over at least {ENOUGH_UNITS} boots",
                 ),
@@ -218,7 +227,7 @@ def order(found: Material) -> Iterator[Doubt]:
 
 
 def _order(runs: pd.DataFrame, baseline: str) -> str:
-    if (runs["started_at"] == "").any():
+    if not runs["timed"].all():
         return "unknown"
     return order_of(list(runs["variant"]), list(runs["block"]), baseline)
 
@@ -306,7 +315,7 @@ def leftovers(found: Material) -> Iterator[Doubt]:
                 caveat=Caveat(
                     code="broken-file",
                     severity=Severity.DOUBT,
-                    text=f"{one.path}: {one.reason}",
+                    text=printable(f"{one.path}: {one.reason}"),
                     todo="copy the file again or measure the run again",
                 )
             )
@@ -315,7 +324,7 @@ def leftovers(found: Material) -> Iterator[Doubt]:
         if not one.broken:
             reasons.setdefault(one.reason, []).append(one.path)
     for reason, paths in reasons.items():
-        text = f"{len(paths)} file(s) not used: {reason} ({_some(paths)})"
+        text = printable(f"{len(paths)} file(s) not used: {reason} ({_some(paths)})")
         yield Doubt(caveat=Caveat(code="not-used", severity=Severity.NOTE, text=text))
 
 
@@ -425,9 +434,10 @@ def differences(found: Material) -> Iterator[Doubt]:
     for (device, workload), runs in _run_cells(found.study):
         facts = _facts_of(runs)
         differing = _differing(facts, found.study.design.variants)
-        for name in sorted(expected - differing.keys()):
-            caveat = _same(name) if name in facts else _unrecorded(name)
-            yield Doubt(caveat=caveat, device=device, workload=workload)
+        for name in sorted(expected):
+            caveat = _treatment(name, facts.get(name, {}), found.study.design)
+            if caveat is not None:
+                yield Doubt(caveat=caveat, device=device, workload=workload)
         for name, text in differing.items():
             if name not in expected:
                 yield Doubt(
@@ -442,11 +452,28 @@ def differences(found: Material) -> Iterator[Doubt]:
                 )
 
 
-def _same(name: str) -> Caveat:
+def _treatment(
+    name: str, values: dict[str, list[str]], design: Design
+) -> Caveat | None:
+    """Say what is wrong with a fact by which the variants differ on purpose.
+
+    Further variants may be copies (of the baseline, for the noise); the first differs.
+    """
+    base, new = (set(values.get(v, ())) for v in (design.baseline, design.patched[0]))
+    if not (base and new):
+        return _unrecorded(name)
+    shared = sorted(base & new)
+    if not shared:
+        return None
+    text = (
+        f"{name} is the same in all variants"
+        if base == new
+        else f"{name} is {_some(shared)} in runs of both variants"
+    )
     return Caveat(
         code="treatment-same",
         severity=Severity.CAP,
-        text=f"{name} is the same in all variants: was the patched module loaded?",
+        text=f"{text}: was the patched module loaded?",
         todo="compare the build ids of what was loaded",
     )
 
@@ -484,7 +511,7 @@ def fact_files(found: Material) -> Iterator[Doubt]:
 
 
 def _facts_of(runs: Iterable[Run]) -> dict[str, dict[str, list[str]]]:
-    """Fact -> variant -> values of its runs, tool versions and build included."""
+    """Fact -> variant -> values of its runs, tool versions and settings included."""
     facts: dict[str, dict[str, list[str]]] = {}
     for run in runs:
         told: dict[str, object] = dict(run.facts)
@@ -492,6 +519,12 @@ def _facts_of(runs: Iterable[Run]) -> dict[str, dict[str, list[str]]]:
             f"{one.capture.tool} version": one.capture.tool_version
             for one in run.sources
             if one.capture.tool_version
+        }
+        told |= {
+            f"{one.capture.tool} {key}": value
+            for one in run.sources
+            for key, value in one.capture.workload.items()
+            if key in _SETTINGS
         }
         for name, value in told.items():
             if name not in _NAMING:
@@ -565,7 +598,7 @@ def impossible(found: Material) -> Iterator[Doubt]:
         if limit is not None:
             bad |= units["value"] > ABOVE_CEILING * limit[0]
         if question.planned.metric.kind in {Kind.SHARE, Kind.PROPORTION}:
-            bad |= (units["value"] < 0) | (units["value"] > 1)
+            bad |= (units["value"] < -ROUNDING) | (units["value"] > 1 + ROUNDING)
         if bad.any():
             worst = units.loc[bad, "value"].max()
             shown = for_people(worst, question.planned.metric.unit)

@@ -26,7 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
     arguments = _parser().parse_args(argv)
     try:
-        return arguments.run(arguments)
+        status = arguments.run(arguments)
+        sys.stdout.flush()  # here a reader that went away is noticed, not at exit
     except PatchstudyError as error:
         _complain(str(error))
         return UNUSABLE
@@ -36,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _complain("stopped; finished reports are whole")
         return 130
+    else:
+        return status
 
 
 # ---- the words ----------------------------------------------------------------------
@@ -54,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_text(commands)
     _add_load(commands)
     _add_compare(commands)
+    _add_plan(commands)
     return parser
 
 
@@ -185,6 +189,62 @@ def _add_compare(commands: Any) -> None:  # noqa: ANN401
     command.set_defaults(run=_compare)
 
 
+def _add_plan(commands: Any) -> None:  # noqa: ANN401
+    command = commands.add_parser(
+        "plan",
+        help="say how many units show what, and in which order to measure",
+        epilog="example: patchstudy plan data/veth/txqueuelen --detect '20 %%'",
+    )
+    command.add_argument(
+        "pilot",
+        nargs="*",
+        type=Path,
+        metavar="STUDY",
+        help="a study, or with --with the baseline's raw files",
+    )
+    command.add_argument(
+        "--with",
+        nargs="+",
+        type=Path,
+        default=[],
+        dest="patched",
+        metavar="PATCHED",
+        help="raw files of the patched variant, as compare takes them",
+    )
+    for name, default, words in _PLAN_WORDS:
+        command.add_argument(f"--{name}", default=default, metavar="X", help=words)
+    for name, default, words in _PLAN_NUMBERS:
+        command.add_argument(
+            f"--{name}", type=float, default=default, metavar="X", help=words
+        )
+    command.add_argument(
+        "--blocks", type=_positive, metavar="N", help="measure just so many blocks"
+    )
+    command.add_argument("--order", default="abba", choices=("abba", "random"))
+    command.add_argument(
+        "--seed", type=int, metavar="N", help="of the order (default: from study.toml)"
+    )
+    command.add_argument("--format", default="text", choices=("text", "csv", "json"))
+    command.add_argument(
+        "--store", type=Path, metavar="FILE", help="write the plan as JSON as well"
+    )
+    command.set_defaults(run=_plan)
+
+
+_PLAN_WORDS: Final = (
+    ("detect", "", "change of the primary metric, as '2 %%' (default: its margin)"),
+    ("metric", "throughput", "what decides, without a study (default: throughput)"),
+    ("sd", "", "spread of one variant's runs, as '1.5 %%', instead of a pilot"),
+    ("boot-sd", "", "spread that boots add, with --run-sd"),
+    ("run-sd", "", "spread of the runs within a boot, with --boot-sd"),
+)
+_PLAN_NUMBERS: Final = (
+    ("power", 0.8, "chance that such a change is shown (default: 0.8)"),
+    ("boot-cost", 60.0, "seconds to begin a boot or block (default: 60)"),
+    ("run-cost", 40.0, "seconds of one run of a variant (default: 40)"),
+)
+
+
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
@@ -221,7 +281,8 @@ def _report(arguments: argparse.Namespace) -> int:
             _complain(line)
     batch.index(outcomes, order)
     done = sum(not one.error for one in outcomes)
-    _say(f"{done} of {len(outcomes)} studies reported: {order.out / 'index.html'}")
+    page = printable(str(order.out / "index.html"))
+    _say(f"{done} of {len(outcomes)} studies reported: {page}")
     return OK if all(one.ok for one in outcomes) else UNUSABLE
 
 
@@ -244,10 +305,10 @@ class _progress:  # noqa: N801 - used as a function
 
     def _tell(self, one: "Outcome") -> None:
         if self._bar is not None:
-            self._bar.set_postfix_str(one.study)
+            self._bar.set_postfix_str(printable(one.study))
             self._bar.update()
         elif not self._quiet:
-            _say(f"{one.study}: {one.decision or 'failed'}", error=True)
+            _say(f"{printable(one.study)}: {one.decision or 'failed'}", error=True)
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -325,6 +386,34 @@ def _compare(arguments: argparse.Namespace) -> int:
     worse = [one for one in assessment.findings if one.verdict is Verdict.WORSE]
     decides = [one for one in worse if one.planned.metric.name == arguments.metric]
     return status or (DOUBTS if arguments.fail_on and decides else OK)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from patchstudy import plan
+    from patchstudy.report import listing, planning
+
+    wish = plan.Wish(
+        detect=arguments.detect,
+        power=arguments.power,
+        order=plan.Order(arguments.order),
+        seed=arguments.seed,
+        blocks=arguments.blocks,
+        boot_cost_s=arguments.boot_cost,
+        run_cost_s=arguments.run_cost,
+    )
+    given = plan.Given(
+        metric=arguments.metric,
+        sd=arguments.sd,
+        boot_sd=arguments.boot_sd,
+        run_sd=arguments.run_sd,
+    )
+    campaign = plan.make(arguments.pilot, arguments.patched, given, wish)
+    content = listing.as_json(planning.plan_content(campaign))
+    if arguments.store is not None:
+        planning.store(arguments.store, planning.as_bytes(content))
+    shown = {"text": planning.plan_text, "csv": planning.plan_csv}
+    _say(content if arguments.format == "json" else shown[arguments.format](campaign))
+    return OK
 
 
 def _say(text: str, *, error: bool = False) -> None:

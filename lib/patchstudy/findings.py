@@ -24,6 +24,11 @@ POWER: Final = 0.8
 ONE_SIDED: Final = 0.95
 #: Adjusted p below which shown harm breaks a guard (STATISTICS 3.13).
 BROKEN_P: Final = 0.05
+#: Qualifier of a change that a ceiling cuts off: what is seen is a lower bound.
+AT_LEAST: Final = "at least"
+#: Who reaches the ceiling where a rise, or a fall, is a lower bound.
+RISES: Final = "the patched variant reaches the ceiling"
+FALLS: Final = "the baseline reaches the ceiling"
 #: Qualifier of a metric of which neither more nor less is better.
 NO_DIRECTION: Final = "no better direction"
 
@@ -130,7 +135,9 @@ def assess(study: Study) -> Assessment:
     compared = compare(material.units, material.asked, study.design, doubts)
     findings = tuple(judge(one, study) for one in compared)
     devices = tuple(_device_decisions(findings))
-    decision = _overall(devices)
+    # further variants (a placebo, a copy of the baseline) do not decide
+    judged = [one for one in devices if one.variant == study.design.patched[0]]
+    decision = _overall(judged)
     return Assessment(
         study=study,
         material=material,
@@ -139,7 +146,16 @@ def assess(study: Study) -> Assessment:
         explanations=tuple(_explanations(study)),
         devices=devices,
         decision=decision,
-        sentence=_headline(decision, devices, findings, study.design.metrics),
+        sentence=_headline(
+            decision,
+            judged,
+            [
+                one
+                for one in findings
+                if one.comparison.variant == study.design.patched[0]
+            ],
+            study.design.metrics,
+        ),
     )
 
 
@@ -174,9 +190,10 @@ def margin_on_scale(comparison: Comparison) -> float | None:
     """
     margin = comparison.question.planned.margin
     base = comparison.baseline.mean if comparison.baseline else 0.0
+    if comparison.scale is Scale.RATIO and margin.scale is Scale.RATIO:
+        return math.log1p(margin.value)
     if comparison.scale is Scale.RATIO:
-        share = margin.value if margin.scale is Scale.RATIO else margin.value / base
-        return math.log1p(share)
+        return math.log1p(margin.value / base) if base else None
     if margin.scale is Scale.DIFFERENCE:
         per_packet = comparison.question.planned.metric.kind is Kind.COUNT
         return None if per_packet and _bare_count(comparison) else margin.value
@@ -202,10 +219,13 @@ def _verdict(
     if sign == 0:
         return Verdict.NOT_ASSESSABLE, (NO_DIRECTION,)
     wide = effect.interval(change.confidence)
+    hidden = _hidden(comparison, limit)
+    rise, fall = wide.low > 0, wide.high < 0
+    if hidden and not {RISES: rise, FALLS: fall}.get(hidden, False):
+        return Verdict.SATURATED, (hidden,)
     low, high = sorted((sign * wide.low, sign * wide.high))
-    if limit is not None and _saturated(comparison, limit, better=low > 0):
-        return Verdict.SATURATED, ()
-    return _by_interval(effect, (low, high), margin)
+    verdict, size = _by_interval(effect, (low, high), margin)
+    return verdict, _at_least(size) if hidden else size
 
 
 def _by_interval(
@@ -247,20 +267,25 @@ def _cap(comparison: Comparison) -> str:
     return ""
 
 
-def _saturated(comparison: Comparison, limit: float, *, better: bool) -> bool:
-    """Apply STATISTICS 3.8: a ceiling hides a gain, and can hide a harm.
+def _hidden(comparison: Comparison, limit: float | None) -> str:
+    """Say who reaches the ceiling, or nothing (STATISTICS 3.8).
 
-    A gain where only the patched variant reaches the ceiling stands, and so does a
-    harm where only the baseline does: both are lower bounds.
+    A ceiling hides a change. A rise where only the patched variant reaches it stands,
+    and so does a fall where only the baseline does: both are lower bounds.
     """
-    if comparison.baseline is None or comparison.patched is None:
-        return False
+    if limit is None or comparison.baseline is None or comparison.patched is None:
+        return ""
     base = comparison.baseline.median >= NEAR_CEILING * limit
     new = comparison.patched.median >= NEAR_CEILING * limit
-    worse = comparison.patched.high < comparison.baseline.low
     if base and new:
-        return True
-    return (base and not worse) or (new and not base and not better)
+        return "both variants reach the ceiling"
+    return RISES if new else FALLS if base else ""
+
+
+def _at_least(size: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words for a change of which only the lower bound is known."""
+    known = ("size uncertain" if one == "at most small" else one for one in size)
+    return (*known, AT_LEAST)
 
 
 def _qualifiers(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
@@ -316,10 +341,19 @@ def _device_decisions(findings: Sequence[Finding]) -> Iterator[DeviceDecision]:
             key = (one.comparison.question.device, one.comparison.variant)
             cells.setdefault(key, []).append(one)
     for (device, variant), members in cells.items():
+        if _only_control(members):
+            continue
         decision, reasons = _decide(members)
         yield DeviceDecision(
             device=device, variant=variant, decision=decision, reasons=tuple(reasons)
         )
+
+
+def _only_control(findings: Sequence[Finding]) -> bool:
+    """Say whether a device was only a control, and speaks for the patch as one."""
+    roles = {one.role for one in findings}
+    sound = not any(_is_open(one) or one.guarded is Guarded.BROKEN for one in findings)
+    return sound and Role.CONTROL in roles and Role.PRIMARY not in roles
 
 
 def _decide(findings: Sequence[Finding]) -> tuple[Decision, list[str]]:
@@ -336,7 +370,11 @@ def _decide(findings: Sequence[Finding]) -> tuple[Decision, list[str]]:
         return Decision.NOT_YET, [one.sentence for one in open_] or [
             "the primary metric was not measured on this device"
         ]
-    small = [one for one in primary if "at most small" in one.qualifiers]
+    small = [
+        one
+        for one in primary
+        if "at most small" in one.qualifiers and not _claims_same(one)
+    ]
     decision = Decision.SMALL if small else Decision.ACCEPT
     return decision, [one.sentence for one in primary]
 
@@ -358,7 +396,8 @@ def _is_open(one: Finding) -> bool:
     """Say whether a finding leaves the decision open."""
     if one.role is Role.GUARD:
         unknown = {Guarded.UNRESOLVED, Guarded.NOT_MEASURED}
-        return one.planned.required and one.guarded in unknown
+        doubtful = one.guarded in unknown or "fragile" in one.qualifiers
+        return one.planned.required and doubtful
     if one.role is Role.CONTROL:
         return _moved(one)
     good = one.verdict is Verdict.BETTER
@@ -407,6 +446,15 @@ def change_in_words(comparison: Comparison) -> str:
     digits = _decimals(numbers[2] - numbers[1], numbers[0])
     value, low, high = (f"{number:+.{digits}f}" for number in numbers)
     return f"{value} {unit} [{low}, {high}]".replace("  ", " ")
+
+
+def _least_in_words(change: str) -> str:
+    """Write a change that a ceiling cuts off: the bound that it exceeds, then all."""
+    value, _, interval = change.rpartition(" [")
+    low, _, high = interval.rstrip("]").partition(", ")
+    unit = value.partition(" ")[2]
+    risen = value.startswith("+")
+    return f"at least {low if risen else high} {unit}".rstrip() + f": {change}"
 
 
 def _difference_unit(comparison: Comparison) -> tuple[float, str]:
@@ -475,7 +523,8 @@ def _sentence(finding: Finding) -> str:
     question = comparison.question
     name = f"{question.planned.metric.name} on {question.workload}"
     if question.problem:
-        return f"{name}: not measured ({question.problem})."
+        why = question.problem.removeprefix("not measured")
+        return f"{name}: not measured{f' ({why})' if why else ''}."
     if comparison.change is None:
         return f"{name}: not assessable, {_too_few(comparison)}."
     change = change_in_words(comparison)
@@ -498,11 +547,14 @@ def _too_few(comparison: Comparison) -> str:
 def _verdict_words(finding: Finding, change: str) -> str:
     margin = finding.planned.margin.text
     if finding.verdict in {Verdict.BETTER, Verdict.WORSE}:
+        if AT_LEAST in finding.qualifiers:
+            change = _least_in_words(change)
         return f"{finding.verdict} by {change}, {_size_words(finding)}"
     if finding.verdict is Verdict.EQUIVALENT:
         return f"no difference beyond the margin of {margin}: {change}"
     if finding.verdict is Verdict.SATURATED:
-        return f"both variants reach the ceiling, so no change could show: {change}"
+        reason = next(iter(finding.qualifiers))
+        return f"{reason}, so no change could show: {change}"
     if finding.verdict is Verdict.INCONCLUSIVE:
         return f"inconclusive: {change}; {power_in_words(finding)}"
     reason = next(iter(finding.qualifiers), "")

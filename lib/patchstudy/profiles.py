@@ -52,7 +52,7 @@ class Evidence:
 
 
 def profile_runs(study: Study) -> tuple[ProfileRun, ...]:
-    """Return every profile of the study, from runs that do not measure."""
+    """Return every profile with a weight, from the runs that do not measure."""
     return tuple(
         ProfileRun(
             run=run,
@@ -62,7 +62,7 @@ def profile_runs(study: Study) -> tuple[ProfileRun, ...]:
         for run in study.runs
         if not run.measuring
         for source in run.sources
-        if source.capture.profile is not None
+        if source.capture.profile is not None and source.capture.profile.total > 0
     )
 
 
@@ -107,7 +107,7 @@ def difference(study: Study) -> pd.DataFrame:
     names = {study.design.baseline: "baseline", study.design.patched[0]: "patched"}
     cells: dict[tuple[str, str], dict[str, list[Profile]]] = {}
     for one in profile_runs(study):
-        if one.run.variant in names and one.profile.total > 0:
+        if one.run.variant in names:
             cell = cells.setdefault((one.run.device, one.run.workload), {})
             cell.setdefault(names[one.run.variant], []).append(one.profile)
     tables = [

@@ -22,7 +22,7 @@ Labels = tuple[tuple[str, str], ...]
 
 RUN_KEYS: Final = ("device", "workload", "variant", "build", "boot", "block", "run")
 RUN_COLUMNS: Final = (
-    *RUN_KEYS, "name", "order", "started_at", "tool", "place", "metric", "labels",
+    *RUN_KEYS, "name", "order", "timed", "tool", "place", "metric", "labels",
     "value", "exposure", "resolution", "path",
 )  # fmt: skip
 INTERVAL_COLUMNS: Final = (
@@ -109,7 +109,8 @@ def per_run(study: Study) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Columns ``RUN_COLUMNS``; ``order`` counts the runs of a device and workload in
-        time; ``exposure`` in packets; ``path`` is the raw file, relative to the study.
+        time, as far as ``timed`` says that their place in time is known; ``exposure``
+        in packets; ``path`` is the raw file, relative to the study.
     """
     rows = [
         {**shared, **_whole_run(one)}
@@ -141,6 +142,7 @@ def questions(runs: pd.DataFrame, design: Design) -> tuple[Question, ...]:
         for device, workload in sorted(map(tuple, cells))
         for planned in _planned(runs, design, str(device), str(workload))
     ]
+    asked.extend(_absent(asked, runs, design))
     ranks = {id(planned): rank for rank, planned in enumerate(design.metrics)}
     kept = [one for one in asked if not (one.problem and one.role is Role.DIAGNOSTIC)]
     return tuple(
@@ -193,7 +195,7 @@ def _sources(study: Study) -> Iterator[tuple[dict[str, Any], Source]]:
             "run": run.run,
             "name": run.name,
             "order": orders[number],
-            "started_at": run.started_at or "",
+            "timed": run.started_at is not None or run.position is not None,
         }
         for source in run.sources:
             origin = {
@@ -244,6 +246,8 @@ def _derived(told: pd.DataFrame, study: Study) -> Iterator[pd.DataFrame]:
     rates = _packet_rates(told)
     yield rates
     capacity = _busy_cpus(told, study)
+    if capacity.empty:
+        return
     plain = told["labels"].map(len) == 0
     goodput = told[(told["metric"] == "throughput") & plain & (told["value"] > 0)]
     yield _cost(goodput.assign(value=goodput["value"] / 8), capacity, "cpu_per_byte")
@@ -252,11 +256,15 @@ def _derived(told: pd.DataFrame, study: Study) -> Iterator[pd.DataFrame]:
 
 def _packet_rates(told: pd.DataFrame) -> pd.DataFrame:
     """Packets of each interface and direction over the elapsed time of the pair."""
-    elapsed = told.loc[told["metric"] == "event:uptime", [*RUN_KEYS, "value"]]
+    elapsed = told[(told["metric"] == "event:uptime") & (told["value"] > 0)]
+    if elapsed.empty:
+        return elapsed
+    clocks = elapsed.groupby(list(RUN_KEYS))["place"].transform("size")
+    elapsed = elapsed.assign(only=clocks == 1)[[*RUN_KEYS, "place", "value", "only"]]
     packets = told[told["metric"].isin(["event:rx_packets", "event:tx_packets"])]
-    joined = packets.merge(
-        elapsed[elapsed["value"] > 0], on=list(RUN_KEYS), suffixes=("", "_elapsed")
-    )
+    joined = packets.merge(elapsed, on=list(RUN_KEYS), suffixes=("", "_elapsed"))
+    # of several clocks only that of the same machine counts
+    joined = joined[joined["only"] | (joined["place"] == joined["place_elapsed"])]
     labels = [
         tuple(sorted([*labels, ("direction", name.removeprefix("event:")[:2])]))
         for labels, name in zip(joined["labels"], joined["metric"], strict=True)
@@ -270,28 +278,37 @@ def _packet_rates(told: pd.DataFrame) -> pd.DataFrame:
 
 
 def _busy_cpus(told: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """Mean number of busy CPUs of each run: the busy share times the CPUs there are."""
+    """Mean number of busy CPUs of each run and place: busy share times number of CPUs.
+
+    Where several tools watched one place it is the first in ``LOADERS``.
+    """
     cpus = {
-        (run.device, run.workload, run.name): source.capture.facts["number_of_cpus"]
+        (run.device, run.workload, run.name, source.capture.tool, source.place): (
+            source.capture.facts["number_of_cpus"]
+        )
         for run in study.runs
         for source in run.sources
         if "number_of_cpus" in source.capture.facts
     }
     plain = told["labels"].map(len) == 0
     busy = told[(told["metric"] == "cpu_busy") & plain]
-    counts = [
-        cpus.get(key, np.nan)
-        for key in zip(busy["device"], busy["workload"], busy["name"], strict=True)
-    ]
-    busy = busy.assign(value=busy["value"] * pd.Series(counts, index=busy.index))
-    return busy.dropna(subset=["value"])[[*RUN_KEYS, "value"]]
+    keys = busy[["device", "workload", "name", "tool", "place"]]
+    counts = [cpus.get(key, np.nan) for key in keys.itertuples(index=False, name=None)]
+    busy = busy.assign(
+        value=busy["value"] * pd.Series(counts, index=busy.index, dtype=float),
+        rank=busy["tool"].map(_rank),
+    )
+    best = busy.dropna(subset=["value"]).sort_values("rank", kind="stable")
+    return best.drop_duplicates([*RUN_KEYS, "place"])[[*RUN_KEYS, "place", "value"]]
 
 
 def _cost(moved: pd.DataFrame, busy: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Busy CPU seconds a second over what was moved a second."""
+    """Busy CPU seconds a second over what was moved a second, where the CPUs are."""
     joined = moved.merge(busy, on=list(RUN_KEYS), suffixes=("", "_busy"))
+    joined = joined.drop_duplicates([*RUN_KEYS, "tool", "place_busy", "labels"])
     return joined.assign(
         metric=name,
+        place=joined["place_busy"],
         value=joined["value_busy"] / joined["value"],
         exposure=np.nan,
         resolution=np.nan,
@@ -334,6 +351,32 @@ def _controlled(design: Design, planned: Planned, device: str, workload: str) ->
     return here and planned.role is Role.PRIMARY and not planned.where
 
 
+def _absent(
+    asked: Iterable[Question], runs: pd.DataFrame, design: Design
+) -> Iterator[Question]:
+    """Yield the declared metrics that decide and that no run of a device answers.
+
+    A metric is asked for on every device that was measured, or that it or the study
+    names, until one of these has it on the workload.
+    """
+    found = [(one.planned, one.device, one.workload) for one in asked]
+    measured = set(runs["device"])
+    for planned in design.metrics:
+        if planned.role not in {Role.PRIMARY, Role.GUARD}:
+            continue
+        devices = planned.devices or sorted(measured.union(design.devices))
+        for workload in planned.workloads or ("any workload",):
+            having = {
+                device
+                for one, device, where in found
+                if one is planned and (not planned.workloads or where == workload)
+            }
+            named = {*planned.devices, *(set(design.devices) - measured)}
+            for device in devices:
+                if device not in having and (not having or device in named):
+                    yield _blank(design, planned, device, workload)
+
+
 def _diagnostic(name: str) -> Planned:
     quantity = metric(name)
     text = DEFAULT_MARGINS[quantity.kind]
@@ -353,18 +396,7 @@ def _diagnostic(name: str) -> Planned:
 def _question(
     runs: pd.DataFrame, design: Design, planned: Planned, device: str, workload: str
 ) -> Question:
-    controlled = _controlled(design, planned, device, workload)
-    blank = Question(
-        device=device,
-        workload=workload,
-        planned=planned,
-        role=Role.CONTROL if controlled else planned.role,
-        labels=(),
-        tool="",
-        place="",
-        problem="not measured",
-        unit=design.unit,
-    )
+    blank = _blank(design, planned, device, workload)
     here = runs[
         (runs["device"] == device)
         & (runs["workload"] == workload)
@@ -382,6 +414,22 @@ def _question(
     return replace(blank, tool=tool, place=place, labels=labels, problem="", unit=unit)
 
 
+def _blank(design: Design, planned: Planned, device: str, workload: str) -> Question:
+    """Return the question before a series of numbers was chosen."""
+    controlled = _controlled(design, planned, device, workload)
+    return Question(
+        device=device,
+        workload=workload,
+        planned=planned,
+        role=Role.CONTROL if controlled else planned.role,
+        labels=(),
+        tool="",
+        place="",
+        problem="not measured",
+        unit=design.unit,
+    )
+
+
 def _choose(
     here: pd.DataFrame, where: Mapping[str, str]
 ) -> tuple[str, str, Labels] | str:
@@ -389,6 +437,7 @@ def _choose(
 
     Among those that fit ``where`` the one with the fewest labels; where several tools
     give the same number, the one present in most runs, then the first in ``LOADERS``.
+    One tool in several places (router, client) gives numbers that are not the same.
     """
     counts = here.groupby(["tool", "place", "labels"], sort=True).size()
     options = [
@@ -403,15 +452,30 @@ def _choose(
     options = [one for one in options if len(one[2]) == fewest]
     if len({labels for _, _, labels in options}) > 1:
         return f"ambiguous; choose one with where = {{...}}: {_listed(options)}"
-    ranks = {name: rank for rank, name in enumerate(LOADERS)}
-    return min(options, key=lambda one: (-counts[one], ranks.get(one[0], 999), one[1]))
+    best = min(options, key=lambda one: (-counts[one], _rank(one[0]), one[1]))
+    places = [one for one in options if one[0] == best[0]]
+    if len(places) > 1:
+        return f"ambiguous; choose one with where = {{...}}: {_listed(places)}"
+    return best
+
+
+def _rank(tool: str) -> int:
+    """Return the place of a tool in ``LOADERS``."""
+    names = list(LOADERS)
+    return names.index(tool) if tool in names else len(names)
 
 
 def _listed(options: Iterable[tuple[str, str, Labels]]) -> str:
     shown = sorted(
         {
-            " ".join([*(f"{k}={v}" for k, v in labels), f"tool={tool}"])
-            for tool, _, labels in options
+            " ".join(
+                [
+                    *(f"{k}={v}" for k, v in labels),
+                    f"tool={tool}",
+                    *([f"place={place}"] if place else []),
+                ]
+            )
+            for tool, place, labels in options
         }
     )
     more = f" and {len(shown) - 6} more" if len(shown) > 6 else ""
@@ -424,17 +488,21 @@ def _listed(options: Iterable[tuple[str, str, Labels]]) -> str:
 def _unit_level(rows: pd.DataFrame, design: Design) -> str:
     """Return the level at which units are counted.
 
-    It is the declared one, unless the variants did not take turns there: where no
-    block is declared and no boot (or build) holds both variants, runs of one boot are
-    not independent, and the boots are the units, if there are at least two of each.
+    It is the declared one, unless no blocks pair the variants: then runs of one boot
+    (or build) are not independent, and the highest level is counted of which both
+    variants have two or more (STATISTICS 3.1). Boots of two variants that have the
+    same number may be one boot or two; counting boots is right in both cases.
     """
-    if design.block or design.unit != "run":
+    if design.unit != "run":
         return design.unit
+    judged = rows[rows["variant"].isin([design.baseline, design.patched[0]])]
+    blocks = judged[judged["block"] != ""].groupby("block")["variant"].nunique()
+    if (blocks == 2).sum() >= 2:
+        return "run"
     for level in ("build", "boot"):
-        variants = rows.groupby(level)["variant"].nunique()
-        counts = rows.groupby("variant")[level].nunique()
-        nested = bool((variants == 1).all()) and rows[level].ne("").all()
-        if nested and len(counts) > 1 and bool((counts >= 2).all()):
+        counts = judged.groupby("variant")[level].nunique()
+        known = bool(judged[level].ne("").all())
+        if known and len(counts) == 2 and bool((counts >= 2).all()):
             return level
     return "run"
 
@@ -450,14 +518,15 @@ def _units(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
     rows = rows.assign(value=value)
     keys = {"build": ["build"], "boot": ["build", "boot"], "run": list(RUN_KEYS[3:])}
     level = ["variant", *keys[question.unit]]
-    if question.unit != "run":
-        level.append("block")
     if rows.duplicated([*RUN_KEYS]).any():
         example = rows.loc[rows.duplicated([*RUN_KEYS]), "name"].iloc[0]
         raise StudyError(
             f"{question.key}: two values for {example}; are two runs under one name?"
         )
-    grouped = rows.groupby(list(dict.fromkeys(level)), sort=False)
+    # a unit that reaches over several blocks lies in none of them
+    alone = rows.groupby(level)["block"].transform("nunique") == 1
+    rows = rows.assign(unit_block=rows["block"].where(alone, ""))
+    grouped = rows.groupby(level, sort=False)
     log = quantity.scale is Scale.RATIO and bool((rows["value"] > 0).all())
     table = grouped.agg(
         value=("value", _geometric if log else "mean"),
@@ -467,7 +536,9 @@ def _units(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
         runs=("value", "size"),
         unit=("name", "first"),
         path=("path", "first"),
-    ).reset_index()
+        block=("unit_block", "first"),
+    )
+    table = table.reset_index([name for name in level if name != "block"])
     table = table.assign(
         question=question.key,
         device=question.device,
@@ -478,4 +549,6 @@ def _units(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
 
 
 def _geometric(values: pd.Series) -> float:
+    if len(values) == 1:
+        return float(values.iloc[0])
     return float(np.exp(np.log(values).mean()))

@@ -19,7 +19,7 @@ _AWAY: Final = ("idle", "iowait")
 #: Shares that are read: the machine could do something else in the others.
 _KEPT: Final = ("busy", "soft", "steal")
 #: Two decimals each of ten columns, and CPUs that come and go within an interval.
-_SLACK_PERCENT: Final = 1.5
+_SLACK: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +47,15 @@ class Record:
         return self.end_s - self.start_s
 
 
-def shares(percent: Mapping[str, float]) -> dict[str, float]:
+def shares(percent: Mapping[str, float], *, slack: float = _SLACK) -> dict[str, float]:
     """Return the shares of one CPU of 1; none for a CPU that was offline.
 
     Parameters
     ----------
     percent
         By the tool's column name without ``%``; ``idle`` must be among them.
+    slack
+        By how much their sum may miss 100, as each is rounded.
 
     Raises
     ------
@@ -69,7 +71,7 @@ def shares(percent: Mapping[str, float]) -> dict[str, float]:
     if not any(named.values()):
         return {}
     total = sum(named.values())
-    if abs(total - 100) > _SLACK_PERCENT or min(named.values()) < 0:
+    if abs(total - 100) > slack or min(named.values()) < 0:
         raise ValueError(f"the shares of a CPU add up to {total:.1f} %, not to 100 %")
     away = sum(named.get(name, 0.0) for name in _AWAY)
     kept = {name: round(named[name] / 100, 6) for name in _KEPT if name in named}

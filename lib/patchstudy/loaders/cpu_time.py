@@ -7,17 +7,18 @@ from typing import Final
 from patchstudy.records import Capture, Caveat, Measurement, Severity
 
 #: Counters of ticks, for the machine without labels and for each CPU with ``cpu``:
-#: all time, the part in which the CPU was idle (waiting for a disk included), and the
-#: part in softirq.
+#: all time, the part in which the CPU was idle (waiting for a disk included), the part
+#: in softirq, and the part that a hypervisor gave to others.
 TIME: Final = "event:cpu_time"
 IDLE: Final = "event:cpu_not_busy"
 SOFTIRQ: Final = "event:cpu_softirq"
+STEAL: Final = "event:cpu_steal"
 
 _Ticks = Mapping[str, Mapping[str, float]]
 
 
-def with_shares(delta: Capture) -> Capture:
-    """Return the difference of two readings with ``cpu_busy`` and its kin added.
+def with_shares(before: Capture, delta: Capture) -> Capture:
+    """Return the difference to the reading before with ``cpu_busy`` and its kin added.
 
     ``cpu_busy`` of the machine and of each CPU is the time that was not idle over all
     time, as ``mpstat`` has it: ``steal`` counts as busy. ``cpu_busy_max`` is that of
@@ -37,7 +38,7 @@ def with_shares(delta: Capture) -> Capture:
         delta,
         measurements=(*delta.measurements, *shares),
         facts={**delta.facts, **fact},
-        caveats=(*delta.caveats, *_caveats(delta, shares, broken)),
+        caveats=(*delta.caveats, *_caveats((before, delta), shares, broken)),
     )
 
 
@@ -83,7 +84,7 @@ def _busiest(shares: Sequence[Measurement]) -> Measurement | None:
 
 
 def _caveats(
-    delta: Capture, shares: Sequence[Measurement], broken: Sequence[str]
+    readings: Sequence[Capture], shares: Sequence[Measurement], broken: Sequence[str]
 ) -> Iterator[Caveat]:
     """Yield why shares are absent or may mislead."""
     told = {one.labels.get("cpu", "") for one in shares if one.metric == "cpu_busy"}
@@ -95,13 +96,27 @@ def _caveats(
             text=f"CPU time stood still or went backwards; no shares of: {names}",
             todo="Read /proc/stat further apart and without a reboot in between.",
         )
-    came_or_went = any(one.code == "one-sided" for one in delta.caveats)
-    online = delta.facts.get("number_of_cpus")
-    if came_or_went or len(told - {""}) != online:
+    online = [one.facts.get("number_of_cpus") for one in readings]
+    cpus = len(told - {""})
+    if any(number != cpus for number in online):
         yield Caveat(
             code="cpus-changed",
             severity=Severity.DOUBT,
-            text=f"CPUs came, went or were reset; the busiest is one of the"
-            f" {len(told - {''})} with shares, while {online} were online at the end",
+            text=f"CPUs came, went or were reset: the busiest is one of {cpus} with"
+            f" shares, while {online[0]} were online before and {online[1]} after",
             todo="Keep all CPUs online during a run.",
+        )
+    yield from _steal(readings[1])
+
+
+def _steal(delta: Capture) -> Iterator[Caveat]:
+    """Yield a caveat where the hypervisor took one percent or more."""
+    stolen, time = (_ticks(delta, name).get("", 0) for name in (STEAL, TIME))
+    if time > 0 and stolen >= 0.01 * time:
+        yield Caveat(
+            code="steal",
+            severity=Severity.NOTE,
+            text=f"the hypervisor took {stolen / time:.1%} of the CPU time; it counts"
+            " as busy",
+            todo="Measure on a machine that nobody else uses.",
         )

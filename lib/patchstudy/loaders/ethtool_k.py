@@ -4,7 +4,8 @@
 is ``fixed`` where nobody can change it, and ``requested`` where somebody asked for
 another state than it has. Facts: ``interface``, ``features`` (name to ``on`` or
 ``off``), ``fixed`` and ``requested`` (lists of names). Old ethtool prints the title
-"Offload parameters for eth0:".
+"Offload parameters for eth0:", and a line "Cannot get device ..." for what the driver
+does not tell; such a feature is absent.
 """
 
 import re
@@ -19,7 +20,10 @@ _TITLE = re.compile(r"\s*(?:Features|Offload parameters) for (\S+):\s*(?:\n|$)")
 _JSON = re.compile(
     r'\s*\[\s*\{\s*"ifname"\s*:\s*"[^"]*"\s*,\s*"[\w-]+"\s*:\s*\{\s*"active"'
 )
-_ROW = re.compile(r"\s*([\w.-]+): (on|off)(?: \[(fixed|(?:not )?requested.*)\])?\s*")
+_REFUSED = re.compile(r"\s*(?:Cannot get device|netlink error: ).*")
+_ROW = re.compile(
+    r"\s*([\w.-]+(?: [\w.-]+)*): (on|off)(?: \[(fixed|(?:not )?requested.*)\])?\s*"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,7 @@ def _of_text(raw: RawFile, start: int) -> dict[str, _Feature]:
     features: dict[str, _Feature] = {}
     first = raw.head[:start].count("\n")
     for number, line in lines(raw):
-        if number <= first:
+        if number <= first or _REFUSED.fullmatch(line):
             continue
         match = _ROW.fullmatch(line)
         if match is None or match[1] in features:

@@ -59,14 +59,15 @@ _FAILED: Final = re.compile(
     r"|^(?:iperf: )?error: .*|^connect failed\b.*"
 )
 _LOSS: Final = re.compile(
-    r"^\s+(-?[\d.]+)\s+ms\s+(-?\d{1,18})/\s*(-?\d{1,18})\s+\((-?[\w.+-]+)%\)"
+    r"^\s+(-?\d{1,9}\.?\d*)\s+ms\s+(-?\d{1,18})/\s*(-?\d{1,18})\s+\((-?[\w.+-]+)%\)"
 )
 _RETRIES: Final = re.compile(r"^\s+\d+/\d+\s+(\d{1,12})(?=\s|$)")
 _BOUNCE: Final = re.compile(
-    r"^\s+(\d+)=([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) (ms|us)(?=\s|$)"
+    r"^\s+(\d+)=(\d{1,9}\.?\d*)/(\d{1,9}\.?\d*)/(\d{1,9}\.?\d*)/(\d{1,9}\.?\d*)"
+    r" (ms|us)(?=\s|$)"
 )
 _TARGET: Final = re.compile(
-    r"^Sending (\d{1,6}) byte datagrams, IPG target: ([\d.]+) us"
+    r"^Sending (\d{1,6}) byte datagrams, IPG target: (\d{1,9}\.?\d*) us"
 )
 _DATE: Final = re.compile(r" on (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.\d+)? \((\w+)\)")
 _SUM_OFF: Final = 0.02
@@ -123,6 +124,7 @@ class _Test:
     error: Fault | None = None
     lines: list[str] = field(default_factory=list)
     reported: str | None = None
+    connected_back: bool = False
 
     @property
     def text(self) -> str:
@@ -137,7 +139,8 @@ class _Test:
 
     @property
     def server(self) -> bool:
-        return bool(self.servers) and not self.clients
+        """Say whether the server wrote it; it also connects back for -d and -r."""
+        return bool(self.servers) and (not self.clients or self.connected_back)
 
     def reverse(self, stream: str) -> bool:
         """Say whether data of this connection go from the server to the client."""
@@ -146,8 +149,11 @@ class _Test:
         local, remote, rest = self.connected.get(stream, ("", "", ""))
         if "(reverse)" in rest:
             return True
-        port = self.clients[0][1] if self.clients else ""
-        return bool(self.servers) and local == port and remote != port
+        if not (self.clients and self.servers):
+            return False
+        port = self.clients[0][1]
+        accepted = local == port and remote != port
+        return accepted != self.connected_back
 
     def sends(self, stream: str) -> bool:
         """Say whether the writer of the file sends on this connection."""
@@ -159,7 +165,8 @@ def _tests(raw: RawFile) -> list[_Test]:
     tests = [_Test()]
     for number, line in plain(raw.text):
         if _begins(tests[-1], line):
-            tests.append(_Test())
+            same_server = tests[-1].servers if _CONNECTED.search(line) else []
+            tests.append(_Test(servers=list(same_server)))
         _take(tests[-1], number, line)
     return [one for one in tests if one.rows or one.error] or tests[:1]
 
@@ -167,11 +174,11 @@ def _tests(raw: RawFile) -> list[_Test]:
 def _begins(test: _Test, line: str) -> bool:
     """Say whether this line belongs to a test after the present one."""
     if test.error or test.rows:
-        head = _CLIENT.match(line) or _SERVER.match(line)
+        head = _SERVER.match(line) or (not test.server and _CLIENT.match(line))
         if head:
             return True
     connection = _CONNECTED.search(line)
-    if connection is None or not test.server or not test.rows:
+    if connection is None or not test.server or not test.rows or test.clients:
         return False
     finals = {row.stream.lstrip("*") for row in _finals(test)}
     return finals >= {one.lstrip("*") for one in test.connected}
@@ -180,6 +187,8 @@ def _begins(test: _Test, line: str) -> bool:
 def _take(test: _Test, number: int, line: str) -> None:
     """Add what the line tells to its test."""
     test.lines.append(line)
+    if _CLIENT.match(line) and test.connected:
+        test.connected_back = True
     for pattern, heads in ((_CLIENT, test.clients), (_SERVER, test.servers)):
         if head := pattern.match(line):
             heads.append((head[1], head[2]))

@@ -37,7 +37,7 @@ _ROW: Final = re.compile(
     r"(?P<target>[0-9A-Fa-f.:%\w]*),\d{1,5},(?P<id>-?\d{1,9}),"
     r"(?P<start>\d{1,9}\.\d+)-(?P<end>\d{1,9}\.\d+),"
     r"(?P<bytes>\d{1,18}),(?P<rate>\d{1,18})"
-    r"(?:,(?P<jitter>-?[\d.]+),(?P<lost>-?\d{1,18}),(?P<total>-?\d{1,18}),"
+    r"(?:,(?P<jitter>-?\d{1,9}\.?\d*),(?P<lost>-?\d{1,18}),(?P<total>-?\d{1,18}),"
     r"(?P<percent>-?[\w.+-]+),(?P<late>-?\d{1,18}))?$"
 )
 

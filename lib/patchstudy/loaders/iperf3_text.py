@@ -54,8 +54,10 @@ _OWN: Final = (
     re.compile(r"^(?:.{0,40} )?Server listening on \d+(?: \(test|\s*$)"),
     re.compile(r"\biperf3(?:\.exe)?: (?:parameter )?(?:error|interrupt)\b"),
     re.compile(r"^\[ ID\](?:\[Role\])? Interval           Transfer     B"),
-    re.compile(r"^\[\s*(?:\d+|SUM)\](?:\[[RT]X-[CS]\])?\s+[\d.]+-[\d.]+\s{2,}sec\s"),
-    re.compile(r"^\[ *\d+\].* sec .*bits/sec +\d+ +[\d.]+ [KMG]?Bytes\s*$"),
+    re.compile(
+        r"^\[\s*(?:\d+|SUM)\](?:\[[RT]X-[CS]\])?\s+\d{1,9}\.?\d*-\d{1,9}\.?\d*\s{2,}sec\s"
+    ),
+    re.compile(r"^\[ *\d+\].* sec .*bits/sec +\d+ +\d{1,9}\.?\d* [KMG]?Bytes\s*$"),
     re.compile(r"^\[ *(?:\d+|SUM)\].* sec .*bits/sec.* (?:sender|receiver)\s*$"),
 )
 _START: Final = re.compile(r"Connecting to host \S+, port|Accepted connection from ")
@@ -63,7 +65,7 @@ _ERROR: Final = re.compile(
     r"\biperf3(?:\.exe)?: ((?:parameter )?error|interrupt) - (.*\S)"
 )
 _DATAGRAMS: Final = re.compile(
-    r"^\s*(-?[\d.]+)\s+ms\s+(-?\d{1,18})/(-?\d{1,18})\s+\((-?[\w.+-]+)%\)"
+    r"^\s*(-?\d{1,9}\.?\d*)\s+ms\s+(-?\d{1,18})/(-?\d{1,18})\s+\((-?[\w.+-]+)%\)"
 )
 _VERBOSE: Final = re.compile(
     r"Starting Test: protocol: (\w+), (\d{1,9}) streams, (\d{1,12}) byte blocks,"
@@ -199,11 +201,14 @@ def _pieces(raw: RawFile) -> Iterator[list[tuple[int, str]]]:
 def _test(lines: list[tuple[int, str]]) -> _Test:
     test = _Test(lines=lines, text="\n".join(line for _number, line in lines))
     summary = False
+    before = ""
     for number, line in lines:
         head = _HEAD.search(line)
         if head:
-            summary = bool(test.rows)
+            # With -i 0 there is no interval, only the rule above the summary.
+            summary = bool(test.rows) or "- - -" in before or "Summary" in before
             test.heads.append(head[2])
+        before = line
         match = _ROW.search(line)
         if match:
             test.rows.append(_row(match, number, summary=summary))

@@ -65,9 +65,9 @@ def load(raw: RawFile) -> Capture:
 
 
 def _from_json(raw: RawFile) -> Capture:
-    document = json_value(raw)
-    stats = document.get("stats") if isinstance(document, dict) else None
-    trips = document.get("round_trips") if isinstance(document, dict) else None
+    value = json_value(raw)
+    document = value if isinstance(value, dict) else {}
+    stats, trips = document.get("stats"), document.get("round_trips")
     if not isinstance(stats, dict):
         raise CaptureError(raw.path, "irtt's stats are missing; was it cut short?")
     reading = Reading()
@@ -78,7 +78,7 @@ def _from_json(raw: RawFile) -> Capture:
     for key in ("duplicates", "late_packets", "timer_misses"):
         if key in stats:
             facts[key] = stats[key]
-    version = document.get("version", {}) if isinstance(document, dict) else {}
+    version = document.get("version")
     return Capture(
         path=raw.path,
         sha256=raw.digest,
@@ -108,8 +108,8 @@ def _counts(raw: RawFile, stats: dict[str, Any]) -> tuple[int, int]:
 def _possible(raw: RawFile, sent: int, received: int) -> None:
     if received > sent:
         problem = (
-            f"{received} packets came back of {sent} sent: loss below 0; were duplicates"
-            " counted?"
+            f"{received} packets came back of {sent} sent: loss below 0; were"
+            " duplicates counted?"
         )
         raise CaptureError(raw.path, problem)
 
@@ -171,13 +171,13 @@ def _started_at(text: object, reading: Reading) -> str | None:
 
 
 def _workload(
-    document: object, stats: dict[str, Any]
+    document: dict[str, Any], stats: dict[str, Any]
 ) -> dict[str, str | int | float | None]:
     workload: dict[str, str | int | float | None] = {"protocol": "UDP", "streams": 1}
     duration = number(stats.get("duration"))
     if duration is not None:
         workload["duration_s"] = duration * _NS
-    config = document.get("config") if isinstance(document, dict) else None
+    config = document.get("config")
     params = config.get("params") if isinstance(config, dict) else None
     if isinstance(params, dict):
         interval, length = number(params.get("interval")), number(params.get("length"))

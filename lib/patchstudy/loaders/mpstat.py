@@ -29,10 +29,7 @@ from patchstudy.loaders.text import json_value
 from patchstudy.records import Capture, Caveat, RawFile, Severity
 
 _TABLES = re.compile(r'"(?:cpu|node)-load"|"(?:sum|individual|soft)-interrupts"')
-_HEAD = re.compile(
-    r"(?:CPU|NODE)[ ]+%usr[ ]+%nice[ ]+%sys[ ]+%iowait[ ]+%irq\b"
-    r"|CPU[ ]+(?:intr/s$|HI/s|\d+/s)"
-)
+_NOTHING = re.compile(r'"statistics"\s*:\s*\[\s*\]')
 _LIST = re.compile(r'"statistics"\s*:\s*\[')
 _TIME = re.compile(r"(\d{1,2})\D(\d{1,2})\D(\d{1,2})(\D{0,12})")
 _NEEDED = ("usr", "nice", "sys", "iowait", "irq", "soft", "idle")
@@ -54,19 +51,24 @@ def _is_json(raw: RawFile) -> bool:
     head = raw.head
     if not head.lstrip().startswith("{") or '"sysstat"' not in head[:200]:
         return False
-    return '"file-date"' not in head and _TABLES.search(head) is not None
+    if '"file-date"' in head:
+        return False
+    return any(pattern.search(head) for pattern in (_TABLES, _NOTHING))
 
 
 def _is_text(raw: RawFile) -> bool:
     lines = plain_head(raw)
     if not lines or not sysstat.BANNER.match(lines[0]) or len(lines) < 2:
         return False
-    return _HEAD.search(lines[1]) is not None and sysstat.split(lines[1]) is not None
+    row = sysstat.split(lines[1])
+    return row is not None and sysstat.MPSTAT.match(" ".join(row[1])) is not None
 
 
 def load(raw: RawFile) -> Capture:
     """Read the shares of every record and their means over the run."""
-    return _from_json(raw) if _is_json(raw) else _from_text(raw)
+    if raw.head.lstrip().startswith("{"):
+        return _from_json(raw)
+    return _from_text(raw)
 
 
 def _from_text(raw: RawFile) -> Capture:
@@ -80,7 +82,9 @@ def _from_text(raw: RawFile) -> Capture:
     told = sysstat.report(raw)
     reading = Reading(caveats=[_CLOCK])
     facts = dict(sysstat.host_facts(told.header)) | sysstat.add_cpus(told, reading)
-    if not told.since_boot:
+    if told.since_boot:
+        _since_boot(told, reading)
+    else:
         sysstat.add_counts(told, reading)
     sysstat.doubts(told, reading)
     if not any(sheet.over() for sheet in told.sheets):
@@ -96,6 +100,13 @@ def _from_text(raw: RawFile) -> Capture:
         facts=facts,
         caveats=tuple(reading.caveats),
     )
+
+
+def _since_boot(told: sysstat.Report, reading: Reading) -> None:
+    """Add the rate of interrupts since boot; a count is not known."""
+    sheet = told.sheet("CPU", "intr/s")
+    rates = sheet.over().get("all", {}) if sheet else {}
+    reading.whole("event:intr/s", rates.get("intr/s"), {"span": "since boot"})
 
 
 def _from_json(raw: RawFile) -> Capture:

@@ -1,4 +1,4 @@
-"""Read the classic text of netperf 2.4 to 2.7: STREAM, MAERTS, RR, CRR and CC tests.
+"""Read netperf 2.4 to 2.7: its classic text and its omni output.
 
 What the values are (netperf's manual and source, checked against byte and packet
 counters of captured runs). All carry the label ``test``; all are of the whole run, of
@@ -25,16 +25,24 @@ the one stream of the test, payload only; netperf omits nothing.
 Interim results (``-D``) are intervals as the local side counts them: ``send_rate`` of
 a sending test, ``throughput`` of MAERTS, ``transaction_rate`` of RR.
 
-Omni output (human, CSV, key=value) and ``-P 0``, which has no units, are refused.
+Omni output (``-k``, ``-o``, ``-O``; module ``omni``) gives the same, and of RR tests
+the printed latencies. A request/response test in bits (``-f``) adds up both directions:
+its transactions are the bits over both message sizes. ``-P 0`` prints neither test nor
+unit: netperf's default, 10^6 bit/s, is taken and doubted; a single bare number
+(``-P 0 -v 0``) is refused. Several results in a file carry the label ``document``.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from patchstudy.errors import CaptureError
+from patchstudy.loaders import omni
+from patchstudy.loaders.documents import together
+from patchstudy.loaders.reading import Reading
+from patchstudy.loaders.text import line_end
 from patchstudy.records import (
     Capture,
     Caveat,
@@ -51,6 +59,8 @@ _BANNER: Final = re.compile(
 _TESTS: Final = {
     "TCP STREAM": "TCP_STREAM",
     "TCP MAERTS": "TCP_MAERTS",
+    "TCP SENDFILE": "TCP_SENDFILE",
+    "SCTP STREAM": "SCTP_STREAM",
     "UDP STREAM": "UDP_STREAM",
     "UDP UNIDIRECTIONAL SEND": "UDP_STREAM",
     "TCP REQUEST/RESPONSE": "TCP_RR",
@@ -62,11 +72,14 @@ _FAILED: Final = re.compile(
     r"^(?:establish[_ ]control\b|(?:recv|send)_(?:response|request|data)\w*: "
     r"|netperf: |The test you requested \(.*is unknown to this netperf)"
 )
-_KEYVAL: Final = re.compile(r"^(?:NETPERF_INTERIM_RESULT\[0\]|THROUGHPUT)=")
-_BARE: Final = re.compile(
-    r"^\s*\d+\s+\d+\s+\d+\s+\d+\.\d\d\s+\d+\.\d\d(?:\s+\S+)?\s*$"
-    r"|^\s*\d+\s+\d+\s+\d+\.\d\d\s+\d+\s+\d+\s+\d+\.\d\d\s*$"
+_KEYVAL: Final = re.compile(
+    r"^(?:NETPERF_INTERIM_RESULT\[0\]|THROUGHPUT(?:_UNITS)?|ELAPSED_TIME|LOCAL_CPU_UTIL)="
 )
+_LONE: Final = re.compile(r"^\s*\d{1,15}\.\d\d\s*$")
+_LABEL: Final = re.compile(
+    r"^(?P<row>\s*-?\d[\d.]*(?:\s+-?\d[\d.]*)*)(?P<label>\s+[^\d\s.-].{0,200})?$"
+)
+_OMNI: Final = re.compile(r"^(OMNI .+) TEST from \S+ .*\bAF_\w+ to .*\bAF_\w+(.*)$")
 _INTERIM: Final = re.compile(
     r"^Interim result:\s+(\d{1,15}\.\d+) (\S+) over (\d{1,15}\.\d+) seconds"
     r" ending at (\d{1,15}\.\d+)"
@@ -106,41 +119,184 @@ _ROWS: Final = {
 def sniff(raw: RawFile) -> bool:
     """Say whether the text has netperf's banner, an error of it, or its bare rows."""
     lines = [line for _number, line in _lines(raw.head) if line.strip()]
-    if any(_BANNER.match(line) or _KEYVAL.match(line) for line in lines):
+    marks = (_BANNER, _OMNI, _KEYVAL)
+    if any(mark.match(line) for line in lines for mark in marks):
         return True
     if lines and _FAILED.match(lines[0]):
         return "netserver" in raw.head or "netperf" in raw.head
-    return bool(lines) and bool(_BARE.match(lines[0])) and len(lines) <= 64
+    if len(lines) == 1 and _LONE.match(lines[0]):
+        return True
+    return bool(lines) and bool(_bare_family(lines)) and len(lines) <= 64
 
 
 def load(raw: RawFile) -> Capture:
-    """Read the output of one netperf test.
+    """Read the output of one test or of several.
 
     Raises
     ------
     CaptureError
-        If the output holds no units (``-P 0``), is of the omni kind, of several tests,
-        or is cut.
+        If the output is a bare number, or is cut.
     """
-    page = _page(raw)
+    captures = [one for piece in _pieces(raw) for one in _captures(raw, piece)]
+    if not captures:
+        raise CaptureError(raw.path, "netperf's result is missing; was it cut short?")
+    return together(captures)
+
+
+def _pieces(raw: RawFile) -> list[list[tuple[int, str]]]:
+    """Return the lines of each banner; those before the first belong to it."""
+    lines = list(_lines(raw.text))
+    banners = (_BANNER, _OMNI)
+    starts = [
+        at
+        for at, (_number, line) in enumerate(lines)
+        if any(banner.match(line) for banner in banners)
+    ]
+    ends = [*starts[1:], len(lines)]
+    return [
+        lines[0 if start in starts[:1] else start : end]
+        for start, end in zip(starts or [0], ends, strict=True)
+    ]
+
+
+def _captures(raw: RawFile, lines: list[tuple[int, str]]) -> list[Capture]:
+    """Return what one banner's lines, or lines without a banner, say."""
+    told = [(number, line) for number, line in lines if line.strip()]
+    if len(told) == 1 and _LONE.match(told[0][1]):
+        raise CaptureError(
+            raw.path,
+            f"a bare number ({told[0][1].strip()}): test, unit and time are not in the"
+            f" file; {_TODO}",
+            where=str(told[0][0]),
+        )
+    if omni.is_omni(lines):
+        return [_omni(raw, lines)]
+    if any(_BANNER.match(line) or _FAILED.match(line) for _n, line in lines):
+        page = _page(raw, lines)
+        return [_classic(one) for one in _by_rows(page)]
+    return [_classic(page) for page in _bare(raw, told)]
+
+
+def _classic(page: "_Page") -> Capture:
     found = _Found()
     _interims(page, found)
-    fault = _fault(raw, page)
+    fault = _fault(page)
     rows = [] if fault else _rows(page)
     if rows:
+        if page.assumed:
+            found.caveats.extend(line_end(page.raw))
         _FAMILIES[page.family](page, rows, found)
-        _confidence(raw, found)
+        _confidence(page.lines, found)
+    if page.assumed and rows:
+        found.doubt(
+            "unit-assumed",
+            "no head (-P 0): the test and its unit are not in the file; netperf's"
+            " default unit is taken",
+            _TODO,
+        )
     return Capture(
-        path=raw.path,
-        sha256=raw.digest,
+        path=page.raw.path,
+        sha256=page.raw.digest,
         tool="netperf",
-        started_at=_started_at(page),
-        workload=_workload(raw, page, rows),
+        started_at=_started_at(page.interims),
+        workload=_workload(page, rows),
         measurements=tuple(found.measurements),
         facts=_facts(page, rows),
         caveats=tuple(found.caveats),
         error=fault,
     )
+
+
+def _omni(raw: RawFile, lines: list[tuple[int, str]]) -> Capture:
+    """Read omni output."""
+    banner = next((m for _n, line in lines if (m := _OMNI.match(line))), None)
+    classic = next((m for _n, line in lines if (m := _BANNER.match(line))), None)
+    test, extra = "", ""
+    if banner:
+        test, extra = banner.groups()
+    elif classic:
+        test, extra = _TESTS.get(classic[1], classic[1]), classic[2]
+    reading = Reading(labels={"test": test} if test else {})
+    reading.caveats.extend(line_end(raw))
+    if reading.caveats and len(lines) > 1 and "," not in lines[-1][1]:
+        lines = lines[:-1]  # its number may be cut
+    result = omni.Result(test=test, extra=extra, keys=omni.values(lines, reading))
+    failed = [(n, line) for n, line in lines if _FAILED.match(line)]
+    fault = Fault(text=failed[0][1], where=str(failed[0][0])) if failed else None
+    if not result.keys and not failed:
+        raise CaptureError(
+            raw.path, "netperf's omni result is missing; was it cut short?"
+        )
+    interims = list(result.interims()) or _printed_interims(lines)
+    _omni_interims(result, interims, reading)
+    if fault is None:
+        omni.add(result, reading)
+    return Capture(
+        path=raw.path,
+        sha256=raw.digest,
+        tool="netperf",
+        command=result.keys.get("COMMAND_LINE", "").strip('"') or None,
+        started_at=_started_at(interims),
+        workload=_omni_workload(result),
+        measurements=tuple(reading.measurements),
+        facts=_omni_facts(result),
+        caveats=tuple(reading.caveats),
+        error=fault,
+    )
+
+
+def _omni_interims(
+    result: omni.Result,
+    interims: list[tuple[float, str, float, float]],
+    reading: Reading,
+) -> None:
+    """Add the interims, as the local side counts them."""
+    metric = "throughput" if result.direction == "reverse" else "send_rate"
+    for value, unit, length, end in interims:
+        start = end - length - _origin(interims)
+        rate = omni.bits(repr(value), unit)
+        if rate is not None and not result.transactions:
+            span = (max(start, 0.0), end - _origin(interims))
+            reading.interval(metric, rate[0], span)
+        elif unit == "Trans/s":
+            span = (max(start, 0.0), end - _origin(interims))
+            reading.interval("transaction_rate", value, span)
+    if interims and result.direction is None and not result.transactions:
+        reading.note(
+            "direction-unknown",
+            "the output does not tell who sent; interims are taken for the sender's",
+        )
+
+
+def _omni_workload(result: omni.Result) -> dict[str, str | int | float | None]:
+    sizes = {
+        "send_size": "REMOTE_SEND_SIZE"
+        if result.direction == "reverse"
+        else "LOCAL_SEND_SIZE",
+        "request_size": "REQUEST_SIZE",
+        "response_size": "RESPONSE_SIZE",
+        "mss": "TRANSPORT_MSS",
+    }
+    found = {name: result.number(key) for name, key in sizes.items()}
+    return {
+        "protocol": result.protocol,
+        "test": result.test or None,
+        "direction": result.direction,
+        "streams": 1,
+        "duration_s": result.number("ELAPSED_TIME"),
+        **{name: int(value) for name, value in found.items() if value},
+    }
+
+
+def _omni_facts(result: omni.Result) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    confidence = re.search(r"\+/-\S+ @ \S+ conf\.", result.extra)
+    if confidence:
+        facts["confidence"] = confidence[0]
+    for key in ("LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL", "CONFIDENCE_ITERATION"):
+        if result.keys.get(key):
+            facts[key.lower()] = result.keys[key]
+    return facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,20 +317,30 @@ class _Page:
         Numbered lines after the head.
     interims
         Interim results: value, unit, length in s, end in s since 1970.
+    lines
+        All numbered lines.
+    assumed
+        Whether the head was not in the file.
+    label
+        What ``-B`` put behind the values.
     """
 
     raw: RawFile
+    lines: list[tuple[int, str]]
     test: str
     extra: str
     head: str
     body: list[tuple[int, str]]
     interims: list[tuple[float, str, float, float]]
+    assumed: bool = False
+    label: str = ""
 
     @property
     def family(self) -> str:
-        if self.test in {"TCP_STREAM", "TCP_MAERTS"}:
-            return "STREAM"
-        return self.test if self.test == "UDP_STREAM" else "RR"
+        if self.test == "UDP_STREAM":
+            return self.test
+        one_way = self.test.endswith(("STREAM", "MAERTS", "SENDFILE"))
+        return "STREAM" if one_way else "RR"
 
     @property
     def cpu(self) -> bool:
@@ -209,21 +375,10 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         yield number, re.sub(r"^(?:> ?)+", "", line)
 
 
-def _page(raw: RawFile) -> _Page:
-    """Find the banner, the head and the lines below it; refuse what has no such."""
-    lines = list(_lines(raw.text))
+def _page(raw: RawFile, lines: list[tuple[int, str]]) -> _Page:
+    """Find the head and the lines below it; refuse a test that is not known."""
     banners = [(n, match) for n, line in lines if (match := _BANNER.match(line))]
-    heads = [(n, line) for n, line in lines if _HEAD.match(line)]
-    if len(banners) > 1 or len(heads) > 1:
-        raise CaptureError(
-            raw.path,
-            "several netperf results in one file; save each in a file of its own",
-            where=str((banners or heads)[1][0]),
-        )
-    if not banners and not any(_FAILED.match(line) for _n, line in lines):
-        raise CaptureError(
-            raw.path, f"netperf output without test name and units; {_TODO}", where="1"
-        )
+    heads = [at for at, (_n, line) in enumerate(lines) if _HEAD.match(line)]
     name, extra = banners[0][1].groups() if banners else ("", "")
     if banners and name not in _TESTS:
         raise CaptureError(
@@ -232,31 +387,92 @@ def _page(raw: RawFile) -> _Page:
             + ", ".join(dict.fromkeys(_TESTS.values())),
             where=str(banners[0][0]),
         )
-    start, head = heads[0] if heads else (len(lines), "")
+    start = heads[0] if heads else len(lines)
     return _Page(
         raw=raw,
+        lines=lines,
         test=_TESTS.get(name, ""),
         extra=extra,
-        head=head,
-        body=lines[start:],
-        interims=[
-            (float(m[1]), m[2], float(m[3]), float(m[4]))
-            for _n, line in lines
-            if (m := _INTERIM.match(line))
-        ],
+        head=lines[start][1] if heads else "",
+        body=lines[start + 1 :],
+        interims=_printed_interims(lines),
     )
 
 
-def _fault(raw: RawFile, page: _Page) -> Fault | None:
+def _printed_interims(
+    lines: list[tuple[int, str]],
+) -> list[tuple[float, str, float, float]]:
+    """Return value, unit, length in s and end in s since 1970 of each interim."""
+    return [
+        (float(m[1]), m[2], float(m[3]), float(m[4]))
+        for _number, line in lines
+        if (m := _INTERIM.match(line))
+    ]
+
+
+def _by_rows(page: _Page) -> Iterator[_Page]:
+    """Yield the page once for each result below its head."""
+    if not page.head:
+        yield page
+        return
+    patterns = _ROWS[page.family, page.cpu]
+    body = [(number, line) for number, line in page.body if line.strip()]
+    yield replace(page, body=body)
+    later = body[len(patterns) :]
+    for at, (_number, line) in enumerate(later):
+        if patterns[0].match(line) and page.family != "RR":
+            yield replace(page, body=later[at:], interims=[])
+
+
+def _bare(raw: RawFile, lines: list[tuple[int, str]]) -> Iterator[_Page]:
+    """Yield a page for each result of ``-P 0``, with the head that netperf left out."""
+    rest = lines
+    while rest:
+        found = _bare_family([line for _number, line in rest])
+        if found is None:
+            raise CaptureError(
+                raw.path,
+                f"not the columns of netperf -P 0: {rest[0][1].strip()!r}; {_TODO}",
+                where=str(rest[0][0]),
+            )
+        (family, cpu), rows = found, len(_ROWS[found])
+        match = _LABEL.match(rest[0][1])
+        unit = "per sec" if family == "RR" else "10^6bits/sec"
+        yield _Page(
+            raw=raw,
+            lines=lines,
+            test=family,
+            extra="",
+            head=f"bytes secs. {unit}" + (" us/" if cpu else ""),
+            body=[
+                (number, _LABEL.sub(r"\g<row>", line)) for number, line in rest[:rows]
+            ],
+            interims=[],
+            assumed=True,
+            label=(match["label"] or "").strip() if match else "",
+        )
+        rest = rest[rows:]
+
+
+def _bare_family(lines: list[str]) -> tuple[str, bool] | None:
+    """Return the family whose columns the first lines have, and whether with CPU."""
+    rows = [_LABEL.sub(r"\g<row>", line) for line in lines]
+    for key, patterns in _ROWS.items():
+        pairs = list(zip(patterns, rows, strict=False))
+        if len(pairs) == len(patterns) and all(one.match(row) for one, row in pairs):
+            return key
+    return None
+
+
+def _fault(page: _Page) -> Fault | None:
     """Say what made netperf fail, if it did."""
-    for number, line in _lines(raw.text):
+    for number, line in page.lines:
         if _FAILED.match(line):
             return Fault(text=line.strip(), where=str(number))
     if not page.head:
-        at_csv = re.search(r"^[\w ()%/]+,[\w ()%/]+,", raw.text, re.MULTILINE)
-        if at_csv or re.search(r"^[A-Z_]+=", raw.text, re.MULTILINE):
-            raise CaptureError(raw.path, f"netperf's omni output is not read; {_TODO}")
-        raise CaptureError(raw.path, "netperf's result is missing; was it cut short?")
+        raise CaptureError(
+            page.raw.path, "netperf's result is missing; was it cut short?"
+        )
     return None
 
 
@@ -285,13 +501,6 @@ def _rows(page: _Page) -> list[list[str]]:
             page.raw.path,
             f"{page.test} prints {len(patterns)} rows, here are {len(rows)};"
             " was it cut short?",
-        )
-    again = [n for n, line in lines[len(patterns) :] if patterns[0].match(line)]
-    if again:
-        raise CaptureError(
-            page.raw.path,
-            "several netperf results in one file; save each in a file of its own",
-            where=str(again[0]),
         )
     return rows
 
@@ -334,13 +543,7 @@ def _udp_stream(page: _Page, rows: list[list[str]], found: _Found) -> None:
 def _request_response(page: _Page, rows: list[list[str]], found: _Found) -> None:
     """Read the tests that count transactions: sizes, time, rate; CPU."""
     fields = rows[0]
-    if not re.search(r"per sec", page.head):
-        raise CaptureError(
-            page.raw.path,
-            "a request/response test in bits (-f) adds up both directions;"
-            " run it without -f",
-        )
-    rate, last = float(fields[5]), _last_digit(fields[5])
+    rate, last = _per_second(page, fields, found)
     labels = {"test": page.test}
     found.measurements.append(
         Measurement(
@@ -365,6 +568,25 @@ def _request_response(page: _Page, rows: list[list[str]], found: _Found) -> None
             )
         )
     _request_response_doubts(page, fields, found)
+
+
+def _per_second(page: _Page, fields: list[str], found: _Found) -> tuple[float, float]:
+    """Return transactions per second and the last digit, also from bits (``-f``)."""
+    rate, last = float(fields[5]), _last_digit(fields[5])
+    if "per sec" in page.head:
+        return rate, last
+    unit = _UNIT.search(page.head)
+    both = (int(fields[2]) + int(fields[3])) * 8
+    if not unit or not both:
+        raise CaptureError(
+            page.raw.path,
+            "a request/response test without a rate per second; run it without -f",
+        )
+    found.note(
+        "rate-from-bits",
+        "the bits (-f) of both directions together / the message sizes",
+    )
+    return _bits(rate, unit[1]) / both, _bits(last, unit[1]) / both
 
 
 def _request_response_doubts(page: _Page, fields: list[str], found: _Found) -> None:
@@ -455,34 +677,35 @@ def _interims(page: _Page, found: _Found) -> None:
             return
         if page.family == "RR" and bits:
             return  # both directions added up
-        start = end - length - _origin(page)
+        origin = _origin(page.interims)
+        start = end - length - origin
         found.measurements.append(
             Measurement(
                 metric=metric if bits else "transaction_rate",
                 value=_bits(value, bits[1]) if bits else value,
                 start_s=max(start, 0.0),
-                end_s=end - _origin(page),
+                end_s=end - origin,
                 labels={"test": page.test},
             )
         )
 
 
-def _origin(page: _Page) -> float:
+def _origin(interims: list[tuple[float, str, float, float]]) -> float:
     """Return when the first interim result began, in seconds since 1970."""
-    _value, _unit, length, end = page.interims[0]
+    _value, _unit, length, end = interims[0]
     return end - length
 
 
-def _started_at(page: _Page) -> str | None:
-    if not page.interims or not 1e9 < _origin(page) < 2**36:
+def _started_at(interims: list[tuple[float, str, float, float]]) -> str | None:
+    if not interims or not 1e9 < _origin(interims) < 2**36:
         return None
-    moment = datetime.fromtimestamp(int(_origin(page)), tz=UTC)
+    moment = datetime.fromtimestamp(int(_origin(interims)), tz=UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _confidence(raw: RawFile, found: _Found) -> None:
+def _confidence(numbered: list[tuple[int, str]], found: _Found) -> None:
     """Pass on netperf's own warning about its confidence interval."""
-    lines = [line for _number, line in _lines(raw.text) if line.startswith("!!!")]
+    lines = [line for _number, line in numbered if line.startswith("!!!")]
     if not any("confidence was not achieved" in line for line in lines):
         return
     width = re.search(r"Throughput\s*:\s*(\S+)", "\n".join(lines))
@@ -495,22 +718,24 @@ def _confidence(raw: RawFile, found: _Found) -> None:
 
 
 def _workload(
-    raw: RawFile, page: _Page, rows: list[list[str]]
+    page: _Page, rows: list[list[str]]
 ) -> dict[str, str | int | float | None]:
     """Return what was run; the duration is the measured one."""
     workload: dict[str, str | int | float | None] = {
-        "protocol": page.test.partition("_")[0] or None,
+        "protocol": None if page.assumed else page.test.partition("_")[0] or None,
         "test": page.test or None,
     }
     if page.family != "RR":
         reverse = page.test == "TCP_MAERTS"
         workload["direction"] = "reverse" if reverse else "forward"
+        if page.test == "STREAM":  # TCP_STREAM and TCP_MAERTS print the same
+            workload["direction"] = None
     workload["streams"] = 1
     if rows:
         at, sizes = _SIZES[page.family]
         workload["duration_s"] = float(rows[0][at])
         workload |= {name: int(rows[0][column]) for name, column in sizes.items()}
-    segment = _SEGMENT.search(raw.text)
+    segment = _SEGMENT.search("\n".join(line for _number, line in page.lines))
     if segment:
         workload["mss"] = int(segment[1])
     return workload
@@ -529,8 +754,10 @@ def _facts(page: _Page, rows: list[list[str]]) -> dict[str, object]:
     confidence = re.search(r"\+/-\S+ @ \S+ conf\.", page.extra)
     if confidence:
         facts["confidence"] = confidence[0]
-    if page.family == "RR":
+    if page.family == "RR" and not page.assumed:
         facts["burst"] = page.burst
+    if page.label:
+        facts["label"] = page.label
     if not rows:
         return facts
     first = rows[0]

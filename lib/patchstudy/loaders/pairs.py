@@ -79,7 +79,7 @@ def difference(before: Capture, after: Capture) -> Capture:
         cumulative=False,
         caveats=tuple(dict.fromkeys(caveats)),
     )
-    return cpu_time.with_shares(delta) if delta.tool in _CPU_TICKS else delta
+    return cpu_time.with_shares(before, delta) if delta.tool in _CPU_TICKS else delta
 
 
 def _check(before: Capture, after: Capture) -> None:

@@ -16,18 +16,22 @@ from patchstudy.loaders import perf_row
 from patchstudy.loaders.text import head_lines, lines
 from patchstudy.records import RawFile
 
-_SEPARATORS: Final = (";", "\t", "|", "~", "@", ",", " ")
+_SEPARATORS: Final = (";", "\t", "|", "~", "@", ",")
+#: Units of counts that perf scales, and so prints with two decimals.
+_SCALED: Final = {"msec", "Joules", "MiB"}
+
 _HEADER = re.compile(r"#.*|perf version .*|.*\bperf stat .*")
 _VALUE = re.compile(r"-?\d+(?:[.,]\d+)?|<not supported>|<not counted>")
 _UNIT = re.compile(r"|[^\W\d][\w/%^ -]*")
 _EVENT = re.compile(r"[^\W\d]\S*")
 _TIME = re.compile(r"\d+[.,]\d{9}")
+_SHARE = re.compile(r"\d+[.,]\d\d")
 _PERCENT = re.compile(r"\d+(?:[.,]\d+)?%")
 
 
-def sniff(raw: RawFile) -> bool:
-    """Say whether the first lines are such rows."""
-    return _separator(_rows(head_lines(raw))[:4]) is not None
+def fits(raw: RawFile) -> bool:
+    """Say whether most of the first lines are such rows."""
+    return _separator(_rows(head_lines(raw))[:10]) is not None
 
 
 def output(raw: RawFile) -> perf_row.Output:
@@ -39,18 +43,19 @@ def output(raw: RawFile) -> perf_row.Output:
         If a number can be read in two ways.
     """
     found = perf_row.Output()
-    separator = _separator(_rows([line for _, line in lines(raw)])[:4])
+    separator = _separator(_rows([line for _, line in lines(raw)])[:10])
     for number, line in lines(raw):
         if _HEADER.fullmatch(line):
             if line.startswith("perf version "):
                 found.facts["version"] = line.split()[2]
             continue
         fields = [field.strip() for field in line.split(separator or ",")]
+        fields = fields[1:] if fields[0] == "summary" else fields
         anchor = _anchor(fields)
         if anchor is None:
-            if fields[0]:
+            if not _is_metric(fields):
                 found.skipped.append(number)
-        elif fields[0] != "summary":
+        else:
             found.rows.append(_row(raw, number, fields, anchor))
     return found
 
@@ -60,13 +65,18 @@ def _rows(told: Sequence[str]) -> list[str]:
 
 
 def _separator(rows: Sequence[str]) -> str | None:
-    """Return the one that makes all rows have an event; None where none does."""
+    """Return the one that makes most rows have an event; None where none does."""
     for separator in _SEPARATORS:
         split = [[one.strip() for one in row.split(separator)] for row in rows]
-        anchors = [_anchor(fields) for fields in split if fields[0]]
-        if anchors and None not in anchors:
+        anchors = [_anchor(fields) for fields in split if not _is_metric(fields)]
+        if 2 * sum(anchor is not None for anchor in anchors) > len(anchors):
             return separator
     return None
+
+
+def _is_metric(fields: Sequence[str]) -> bool:
+    """Say whether value, unit and event are empty, as for a second metric of a row."""
+    return any(not any(fields[place : place + 3]) for place in range(len(fields) - 4))
 
 
 def _anchor(fields: Sequence[str]) -> int | None:
@@ -75,15 +85,23 @@ def _anchor(fields: Sequence[str]) -> int | None:
         value, unit, event = fields[place - 2 : place + 1]
         fits = _VALUE.fullmatch(value) and _UNIT.fullmatch(unit)
         if fits and _EVENT.fullmatch(event):
-            following = fields[_end(fields, place) :][:4]
-            return place if any(map(str.isdecimal, following)) else None
+            following = fields[_end(fields, place) :]
+            starts = (following[start:] for start in range(4))
+            return place if any(map(_is_counted, starts)) else None
     return None
+
+
+def _is_counted(fields: Sequence[str]) -> bool:
+    """Say whether it begins with the run time and the percent of time counted."""
+    if len(fields) < 2 or not fields[0].isdecimal():
+        return False
+    return _SHARE.fullmatch(fields[1]) is not None or _is_split(fields)
 
 
 def _end(fields: Sequence[str], place: int) -> int:
     """Return the place behind the event, whose terms ``pmu/a=1,b=2/`` may be split."""
     end = place + 1
-    while "/".join(fields[place:end]).count("/") % 2 and end < len(fields):
+    while "".join(fields[place:end]).count("/") % 2 and end < len(fields):
         end += 1
     return end
 
@@ -97,6 +115,9 @@ def _row(raw: RawFile, number: int, fields: list[str], place: int) -> perf_row.R
     if rest and not rest[0].isdecimal() and not _is_spread(rest):
         labels["cgroup"] = rest.pop(0)
     spread = _take_spread(rest)
+    if not _is_counted(rest):
+        problem = f"no run time and percent behind the event {event!r}; is it cut?"
+        raise CaptureError(raw.path, problem, where=str(number))
     split = _is_split(rest)
     prefix = fields[: place - 2]
     if split:
@@ -111,7 +132,7 @@ def _row(raw: RawFile, number: int, fields: list[str], place: int) -> perf_row.R
         absent=value if value in perf_row.ABSENT else "",
         labels={**part, **labels},
         time_s=time_s,
-        running=_number(rest[1]) if len(rest) > 1 and rest[1] else None,
+        running=_number(rest[1]),
         spread=spread,
     )
     if split:
@@ -122,7 +143,7 @@ def _row(raw: RawFile, number: int, fields: list[str], place: int) -> perf_row.R
 def _event_end(fields: Sequence[str], place: int) -> int:
     """Return the place behind an event with balanced slashes, else behind one field."""
     end = _end(fields, place)
-    balanced = "/".join(fields[place:end]).count("/") % 2 == 0
+    balanced = "".join(fields[place:end]).count("/") % 2 == 0
     return end if balanced and end < len(fields) else place + 1
 
 
@@ -158,7 +179,7 @@ def _joined(raw: RawFile, number: int, fields: Sequence[str]) -> tuple[list[str]
         prefix = [f"{prefix[0]}.{prefix[1]}", *prefix[2:]]
     if value in perf_row.ABSENT or unit in {"", "ns"}:
         return prefix, value
-    if unit != "msec" or not prefix or not prefix[-1].isdecimal():
+    if unit not in _SCALED or not prefix or not prefix[-1].isdecimal():
         problem = f"the decimals of {value!r} {unit} cannot be told from another field"
         todo = "call perf with LC_ALL=C or with another separator"
         raise CaptureError(raw.path, f"{problem}; {todo}", where=str(number))

@@ -16,10 +16,10 @@ from patchstudy.records import RawFile
 _COMMA = re.compile(r'(?<=" : )("?-?\d+),(\d+"?)(?=\s*[,}])')
 _PARTS: Final = ("cpu", "core", "cluster", "cache", "die", "socket", "node")
 _KEYS: Final = (*_PARTS, "thread", "cgroup")
-_ROW = re.compile(r'\s*\{"[^{}]*"(?:counter-value|metric-value)"\s*:')
+_ROW = re.compile(r'\s*\{[^{}]*"(?:counter-value|metric-value)"\s*:')
 
 
-def sniff(raw: RawFile) -> bool:
+def fits(raw: RawFile) -> bool:
     """Say whether the first line that is no comment is such an object."""
     rows = [line for line in head_lines(raw) if not line.startswith("#")]
     return bool(rows) and _ROW.match(rows[0]) is not None

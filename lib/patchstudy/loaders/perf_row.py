@@ -56,18 +56,27 @@ class Row:
     report: int = 1
 
     def __post_init__(self) -> None:
-        """Bring a clock to msec: perf before 4.20 and since 6.11 prints ns."""
+        """Bring a clock without a unit to msec.
+
+        perf 6.17 prints whole nanoseconds, perf 4 milliseconds with six decimals.
+        """
         if self.unit == "" and self.value is not None and is_clock(self.event):
-            self.value, self.unit = self.value / 1e6, "msec"
+            whole = self.value.is_integer()
+            self.value, self.unit = self.value / (1e6 if whole else 1), "msec"
 
 
 @dataclass(slots=True)
 class Output:
-    """All rows of a file, and what the file says beside them."""
+    """All rows of a file, and what the file says beside them.
+
+    ``skipped`` are lines that look like rows and are none; ``cut`` says that the end of
+    a report is missing.
+    """
 
     rows: list[Row] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
     skipped: list[int] = field(default_factory=list)
+    cut: bool = False
 
 
 def is_clock(event: str) -> bool:

@@ -2,16 +2,16 @@
 
 tools/perf/util/stat-display.c of Linux. A count is ``event:<name>``, the name as
 printed with its modifiers, in the unit that perf prints (facts ``units``; none for a
-plain count). Clocks are msec whatever the version: perf before 4.20 and some later
-ones print nanoseconds without a unit. perf has already scaled a count that was
+plain count). Clocks are msec whatever the version: some print nanoseconds without a
+unit. perf has already scaled a count that was
 multiplexed to the whole time; a caveat tells that it is an estimate. ``<not counted>``
 and ``<not supported>`` are absent, never 0.
 
-- ``-I``: each row is an interval; the value of the whole run is their sum, absent where
-  one of them is.
+- ``-I``: each row is an interval; the value of the whole run is that of ``--summary``,
+  else their sum, absent where one of them is.
 - ``-A``, ``--per-socket``, ``--per-thread`` and others: a value for each part, with the
   label ``cpu``, ``socket``, ``thread``; without labels, their sum.
-- ``-r``: the mean over ``runs``; facts ``spread_percent`` have the ``+-`` of each event.
+- ``-r``: the mean over ``runs``; facts ``spread_percent`` have the ``+-`` of each.
 - ``--append``: several reports, told apart by the label ``report``.
 
 Metrics (the column behind ``#``) can be worked out from counts and are not read. The
@@ -30,7 +30,8 @@ from patchstudy.records import Capture, Caveat, Measurement, RawFile, Severity
 
 _STARTED = re.compile(r"# started on (\w{3} \w{3} .+\d{4})\s*")
 _FAILED = re.compile(
-    r"event syntax error: .*|Workload failed: .*|Events (?:dis|en)abled|perf_event_attr:"
+    r"event syntax error: .*|Workload failed: .*|Events (?:dis|en)abled"
+    r"|perf_event_attr:"
 )
 _ADDED: Final = {"", "msec", "Joules", "MiB"}
 
@@ -47,7 +48,7 @@ def sniff(raw: RawFile) -> bool:
         return True
     if any(pattern.fullmatch(line) for line in top for pattern in known):
         return True
-    return perf_json.sniff(raw) or perf_csv.sniff(raw)
+    return perf_json.fits(raw) or perf_csv.fits(raw)
 
 
 def load(raw: RawFile) -> Capture:
@@ -72,9 +73,9 @@ def load(raw: RawFile) -> Capture:
 
 
 def _output(raw: RawFile) -> perf_row.Output:
-    if perf_json.sniff(raw):
+    if perf_json.fits(raw):
         return perf_json.output(raw)
-    return perf_csv.output(raw) if perf_csv.sniff(raw) else perf_text.output(raw)
+    return perf_csv.output(raw) if perf_csv.fits(raw) else perf_text.output(raw)
 
 
 def _nothing(raw: RawFile) -> str:
@@ -118,7 +119,7 @@ def _intervals(rows: Sequence[perf_row.Row]) -> Iterator[Measurement]:
 
 def _whole_run(rows: Sequence[perf_row.Row]) -> Iterator[Measurement]:
     """Yield the count of every event in every part, then the sums over the parts."""
-    sums = _sums(rows)
+    sums = _sums([row for row in rows if row.time_s is None] or rows)
     parts: defaultdict[_Key, list[float | None]] = defaultdict(list)
     units = {row.event: row.unit for row in rows}
     for (event, labels), value in sums.items():
@@ -128,21 +129,23 @@ def _whole_run(rows: Sequence[perf_row.Row]) -> Iterator[Measurement]:
         if value is not None:
             yield Measurement(metric=f"event:{event}", value=value, labels=dict(labels))
     for (event, labels), values in parts.items():
-        told = [value for value in values if value is not None]
-        if len(told) == len(values) and units[event] in _ADDED:
-            yield Measurement(
-                metric=f"event:{event}", value=sum(told), labels=dict(labels)
-            )
+        total = _sum(values) if units[event] in _ADDED else None
+        if total is not None:
+            yield Measurement(metric=f"event:{event}", value=total, labels=dict(labels))
 
 
 def _sums(rows: Sequence[perf_row.Row]) -> dict[_Key, float | None]:
     """Return the sum over the intervals; None where a count is absent in one."""
-    sums: dict[_Key, float | None] = {}
+    values: defaultdict[_Key, list[float | None]] = defaultdict(list)
     for row in rows:
-        before = sums.get(_key(row), 0.0)
-        known = before is not None and row.value is not None
-        sums[_key(row)] = before + row.value if known else None
-    return sums
+        values[_key(row)].append(row.value)
+    return {key: _sum(parts) for key, parts in values.items()}
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """Return the sum; None where one of the values is."""
+    told = [value for value in values if value is not None]
+    return round(sum(told), 9) if len(told) == len(values) else None
 
 
 def _facts(raw: RawFile, output: perf_row.Output) -> dict[str, object]:
@@ -182,11 +185,28 @@ def _caveats(output: perf_row.Output) -> Iterator[Caveat]:
             " of the time and scaled up; such counts are estimates",
             todo="Count fewer events at a time.",
         )
+    if output.cut or _last_is_short(rows):
+        yield Caveat(
+            code="cut-short",
+            severity=Severity.DOUBT,
+            text="the end of the report or of its last interval is missing",
+            todo="Compare the file with the original.",
+        )
     if max(row.report for row in rows) > 1:
         yield _note("several-reports", "several reports in one file; see label report")
     if output.skipped:
         where = ", ".join(map(str, output.skipped[:5]))
         yield _note("unread-lines", f"lines that are no counts were left out: {where}")
+
+
+def _last_is_short(rows: Sequence[perf_row.Row]) -> bool:
+    """Say whether the last interval lacks counts that the first one has."""
+    times = [row.time_s for row in rows if row.time_s is not None] or [None]
+    first, last = (
+        {_key(row) for row in rows if row.time_s == time}
+        for time in (times[0], times[-1])
+    )
+    return not first <= last
 
 
 def _note(code: str, text: str) -> Caveat:

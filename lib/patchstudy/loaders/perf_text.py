@@ -14,10 +14,12 @@ TITLE: Final = re.compile(
 )
 INTERVALS: Final = re.compile(r"#\s+time\s.*\bcounts\s+(?:unit\s+)?events\s*")
 
-_DIGITS: Final = r"\d[\d.,'’\u00a0\u202f]*"
+#: Old French locales part groups of digits with a plain blank.
+_DIGITS: Final = r"(?:\d{1,3}(?: \d{3})+(?:,\d+)?|\d[\d.,'’\u00a0\u202f]*)"
 _ROW = re.compile(
     rf"(?P<prefix>.*?)(?<!\S)(?P<value>{_DIGITS}|<not supported>|<not counted>)"
-    r"(?: (?P<unit>[^\W\d]\S*))?\s+(?P<event>[^\W\d]\S*)(?:\s+(?P<cgroup>[^\s#]\S*))?\s*"
+    r"(?: (?P<unit>[^\W\d]\S*))?\s+(?P<event>[^\W\d]\S*)"
+    r"(?:\s+(?P<cgroup>[^\s#]\S*))?\s*"
 )
 _TIME = re.compile(r"\s*(\d+[.,]\d{9})(?!\S)(.*)")
 _FOOTER = re.compile(
@@ -26,7 +28,7 @@ _FOOTER = re.compile(
 )
 _SPREAD = re.compile(r"\( ?\+-\s*([\d.,]+)%\s*\)")
 _RUNNING = re.compile(r"[(\[]\s*(\d+[.,]\d+)%\s*[)\]]")
-_REST = re.compile(r"\s+#\s.*|\s+\( ?\+-.*|\s+[(\[]\s*\d+[.,]\d+%.*")
+_REST = re.compile(r"\s\(msec\).*|\s+#\s.*|\s+\( ?\+-.*|\s+[(\[]\s*\d+[.,]\d+%.*")
 _TABLE = re.compile(rf"\s*{_DIGITS} \([+-]{_DIGITS}\).*")
 _NUMBERED = re.compile(r"\s*(?:\d|<not )")
 #: Where the decimal mark is beyond doubt: numbers with more than three decimals, or
@@ -42,10 +44,11 @@ _FACTS: Final = {"time elapsed": "elapsed_s", "user": "user_s", "sys": "sys_s"}
 
 @dataclass(slots=True)
 class _State:
-    """Where in the file the reader is."""
+    """Where in the file the reader is; ``cut`` is a last line without its end."""
 
     output: perf_row.Output
     mark: str | None
+    cut: int | None
     report: int = 0
     intervals: bool = False
     active: bool = False
@@ -59,9 +62,12 @@ def output(raw: RawFile) -> perf_row.Output:
     CaptureError
         If a number can be read in two ways.
     """
-    state = _State(output=perf_row.Output(), mark=_mark(raw.text))
-    for number, line in lines(raw):
+    told = lines(raw)
+    cut = None if raw.text.endswith("\n") else told[-1][0]
+    state = _State(output=perf_row.Output(), mark=_mark(raw.text), cut=cut)
+    for number, line in told:
         _line(raw, state, number, line)
+    state.output.cut = state.active and not state.intervals
     return state.output
 
 
@@ -87,9 +93,9 @@ def _line(raw: RawFile, state: _State, number: int, line: str) -> None:
 
 
 def _begin(state: _State, title: re.Match[str]) -> None:
-    """Start a report; one behind intervals is their summary and is left out."""
-    state.active = not state.intervals
-    state.report += 1
+    """Start a report; one behind intervals is their summary."""
+    state.report += 0 if state.intervals else 1
+    state.intervals, state.active = False, True
     state.output.facts.setdefault("target", title["target"].strip())
     if title["runs"]:
         state.output.facts["runs"] = int(title["runs"])
@@ -115,7 +121,7 @@ def _counted(raw: RawFile, state: _State, number: int, line: str) -> None:
         return
     told = _REST.sub("", time[2] if time else line)
     match = _ROW.fullmatch(told)
-    if match is None:
+    if match is None or number == state.cut:
         if _NUMBERED.match(told) and not _TABLE.fullmatch(line):
             state.output.skipped.append(number)
         return

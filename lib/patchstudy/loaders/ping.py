@@ -38,7 +38,8 @@ _HEAD: Final = re.compile(
 )
 _STATISTICS: Final = re.compile(r"^--- .*\bping6? statistics ---$")
 _FAILED: Final = re.compile(
-    r"^(?:ping[46]?: (?!local error|WARNING|Warning)\S.*|connect: \w[\w ]* is unreachable)$"
+    r"^(?:ping[46]?: (?!local error|WARNING|Warning)\S.* .*[a-z]{3}.*"
+    r"|connect: \w[\w ]* is unreachable)$"
 )
 _COUNTS: Final = re.compile(
     r"^(?P<sent>\d{1,15}) packets transmitted, (?P<received>\d{1,15})"

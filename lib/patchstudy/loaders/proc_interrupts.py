@@ -22,6 +22,7 @@ from patchstudy.records import Capture, Caveat, Measurement, RawFile, Severity
 
 _SOFTIRQ = "HI"  # the first row of /proc/softirqs
 _CLASSES = {"EXT", "I/O"}
+_ERRORS = {"ERR", "MIS", "Err"}
 _CONTAINED = Caveat(
     code="total-unknown",
     severity=Severity.NOTE,
@@ -37,8 +38,9 @@ def sniff(raw: RawFile) -> bool:
 def load(raw: RawFile) -> Capture:
     """Read every row."""
     cpus, rows = per_cpu.table(raw)
+    cut = "" if raw.text.endswith("\n") or not rows else rows[-1].name
     for row in rows:
-        if len(row.counts) < len(cpus) and not _single(row):
+        if len(row.counts) < len(cpus) and not _single(row, cut):
             problem = f"{row.name!r} has {len(row.counts)} counts for {len(cpus)} CPUs"
             where = str(row.line)
             raise CaptureError(raw.path, f"{problem}; was it cut short?", where=where)
@@ -55,8 +57,13 @@ def load(raw: RawFile) -> Capture:
     )
 
 
-def _single(row: per_cpu.Row) -> bool:
-    """Say whether the row counts for the whole machine, or tells only words."""
+def _single(row: per_cpu.Row, cut: str) -> bool:
+    """Say whether the row counts for the whole machine, or tells only words.
+
+    A row that is cut may look alike; only the names of errors are beyond doubt there.
+    """
+    if row.name == cut and row.name not in _ERRORS:
+        return False
     return not row.counts if row.words else len(row.counts) == 1
 
 

@@ -10,7 +10,15 @@ from collections.abc import Iterator, Sequence
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import per_cpu
 from patchstudy.loaders.text import line_end
-from patchstudy.records import Capture, Measurement, RawFile
+from patchstudy.records import Capture, Caveat, Measurement, RawFile, Severity
+
+_LAST = "RCU"
+_CUT = Caveat(
+    code="cut-short",
+    severity=Severity.DOUBT,
+    text="the kind RCU, always the last, is missing; the sum of all is not known",
+    todo="Compare the file with the original.",
+)
 
 
 def sniff(raw: RawFile) -> bool:
@@ -25,19 +33,20 @@ def load(raw: RawFile) -> Capture:
         if len(row.counts) < len(cpus) or row.words:
             problem = f"{row.name!r} has not one count for each of {len(cpus)} CPUs"
             raise CaptureError(raw.path, problem, where=str(row.line))
+    cut = not rows or rows[-1].name != _LAST
     return Capture(
         path=raw.path,
         sha256=raw.digest,
         tool="proc_softirqs",
-        measurements=tuple(_readings(cpus, rows)),
+        measurements=tuple(_readings(cpus, rows, total=not cut)),
         cumulative=True,
         counter_bits=32,
-        caveats=line_end(raw),
+        caveats=(*line_end(raw), *((_CUT,) if cut else ())),
     )
 
 
 def _readings(
-    cpus: Sequence[str], rows: Sequence[per_cpu.Row]
+    cpus: Sequence[str], rows: Sequence[per_cpu.Row], *, total: bool
 ) -> Iterator[Measurement]:
     """Yield each kind with its sum, then the sum of all with its parts."""
     for row in rows:
@@ -47,5 +56,6 @@ def _readings(
             yield Measurement(metric=name, value=count, labels={"cpu": cpu})
             yield Measurement(metric="softirqs", value=count, labels=labels)
         yield Measurement(metric=name, value=sum(row.counts))
-    total = sum(sum(row.counts) for row in rows)
-    yield Measurement(metric="softirqs", value=total)
+    if total:
+        value = sum(sum(row.counts) for row in rows)
+        yield Measurement(metric="softirqs", value=value)

@@ -69,6 +69,10 @@ def load(raw: RawFile) -> Capture:
             fault = fault or Fault(text=line.strip(), where=str(number))
     if not reading.measurements and fault is None:
         raise CaptureError(raw.path, "no result of qperf; was it cut short?")
+    told = [(one.metric, one.labels["test"]) for one in reading.measurements]
+    if len(set(told)) < len(told):
+        problem = "a value stands twice; save each run in a file of its own"
+        raise CaptureError(raw.path, problem)
     _absent(tests, reading)
     reading.note("clock-unknown", "qperf writes no date; when it started is not known")
     return Capture(

@@ -154,11 +154,12 @@ def _latency(
             reading.whole(metric, at[percent] * factor, resolution=resolution)
     if seconds > 0:
         reading.whole("transaction_rate", received / seconds)
+    told = [match.groups() for match in _all(_DROPPED, lines)]
     facts: dict[str, object] = {"messages_sent": int(sent)}
     facts |= {"messages_received": int(received), "printed": mean[1]}
     if mean[3]:
         facts["rtt_deviation_s"] = round(float(mean[3]) * factor, 12)
-    for dropped, duplicated, disordered in (m.groups() for m in _all(_DROPPED, lines)):
+    for dropped, duplicated, disordered in told[:1]:
         expected = received + int(dropped)
         reading.whole("drops", int(dropped), exposure=expected)
         facts |= {"duplicated": int(duplicated), "out_of_order": int(disordered)}

@@ -76,21 +76,29 @@ def load(raw: RawFile) -> Capture:
     CaptureError
         If there is no established socket, or none with the kernel's information.
     """
-    sockets = _sockets(raw)
+    sockets, bare = _sockets(raw)
     last = {one.key: one for one in sockets}
     data = _data(list(last.values()))
     reading = Reading()
     streams = [[one for one in sockets if one.key == key] for key in data]
+    stamps = [one.time_s for states in streams for one in states if one.time_s]
+    origin_s = min(stamps, default=0.0)
     for number, states in enumerate(streams, start=1):
         label = {"stream": str(number)} if len(streams) > 1 else {}
-        _stream(states, label, reading)
+        _stream(states, label, origin_s, reading)
     if len(streams) > 1:
-        _all_streams([states[-1] for states in streams], reading)
+        _retransmits([states[-1] for states in streams], {}, reading)
         times = [one.rtt_s for states in streams for one in states if one.rtt_s]
         reading.whole("rtt_mean", fmean(times) if times else None, resolution=1e-6)
     _intervals(streams, reading)
     _doubts(last, data, reading)
-    started = min((one.time_s for one in sockets if one.time_s), default=None)
+    if bare or not raw.text.endswith("\n"):
+        reading.doubt(
+            "cut-short",
+            f"{bare} sockets without information, or the last line has no line end",
+            "compare with the original file",
+        )
+    started = min(stamps, default=None)
     if started is None:
         reading.note("clock-unknown", "ss writes no time; when it ran is not known")
     return Capture(
@@ -139,13 +147,14 @@ class _Socket:
         return sent + self.numbers.get("bytes_received", 0)
 
 
-def _sockets(raw: RawFile) -> list[_Socket]:
-    """Return the established sockets of all dumps in the order of the file."""
+def _sockets(raw: RawFile) -> tuple[list[_Socket], int]:
+    """Return the established sockets of all dumps, and how many are bare."""
     sockets: list[_Socket] = []
     moment: float | None = None
     pending: re.Match[str] | None = None
     bare = 0
-    for _number, line in plain(raw.text):
+    text = raw.text if raw.text.endswith("\n") else raw.text.rpartition("\n")[0]
+    for _number, line in plain(text):
         if clock := _CLOCK.match(line):
             moment = float(clock[0])
         elif match := _SOCKET.match(line):
@@ -161,7 +170,9 @@ def _sockets(raw: RawFile) -> list[_Socket]:
         asked = "no information on the sockets; call ss with -i"
         none = "no established TCP socket; was ss called while the test ran?"
         raise CaptureError(raw.path, asked if bare else none)
-    return sockets
+    # a socket that stands twice in one dump counts once
+    once = {(one.key, one.time_s or at): one for at, one in enumerate(sockets)}
+    return list(once.values()), bare - len(sockets)
 
 
 def _socket(match: re.Match[str], info: str, moment: float | None) -> _Socket:
@@ -194,15 +205,20 @@ def _data(sockets: Sequence[_Socket]) -> list[tuple[str, str]]:
     return [one.key for one in sockets if one.moved >= _CONTROL * most]
 
 
-def _stream(states: Sequence[_Socket], label: dict[str, str], reading: Reading) -> None:
-    """Add the values of one data socket."""
+def _stream(
+    states: Sequence[_Socket],
+    label: dict[str, str],
+    origin_s: float,
+    reading: Reading,
+) -> None:
+    """Add the values of one data socket; intervals end at a dump."""
     _retransmits(states[-1:], label, reading)
     times = [one.rtt_s for one in states if one.rtt_s is not None]
     reading.whole("rtt_mean", fmean(times) if times else None, label, resolution=1e-6)
-
-
-def _all_streams(states: Sequence[_Socket], reading: Reading) -> None:
-    _retransmits(states, {}, reading)
+    for before, after in pairwise(states):
+        if before.time_s and after.time_s and after.rtt_s is not None:
+            span = (before.time_s - origin_s, after.time_s - origin_s)
+            reading.interval("rtt_mean", after.rtt_s, span, label, resolution=1e-6)
 
 
 def _retransmits(
@@ -217,17 +233,17 @@ def _retransmits(
 
 def _intervals(streams: Sequence[Sequence[_Socket]], reading: Reading) -> None:
     """Add what all peers acknowledged between two dumps."""
-    acked: dict[float, int] = {}
+    acked: dict[float, dict[tuple[str, str], int]] = {}
     for states in streams:
         for one in states:
             if one.time_s is not None and "bytes_acked" in one.numbers:
-                acked[one.time_s] = (
-                    acked.get(one.time_s, 0) + one.numbers["bytes_acked"]
-                )
+                told = acked.setdefault(one.time_s, {})
+                told[one.key] = one.numbers["bytes_acked"]
     times = sorted(acked)
     for before, after in pairwise(times):
-        moved = acked[after] - acked[before]
-        if moved >= 0:
+        gone = acked[before].keys() - acked[after].keys()
+        moved = sum(acked[after].values()) - sum(acked[before].values())
+        if not gone and moved >= 0:
             span = (before - times[0], after - times[0])
             rate = moved * 8 / (after - before)
             reading.interval("throughput", rate, span, {"direction": "upload"})

@@ -16,6 +16,7 @@ from patchstudy.errors import CaptureError
 from patchstudy.loaders import cpu_shares
 from patchstudy.loaders.paste import plain
 from patchstudy.loaders.reading import Reading
+from patchstudy.loaders.text import line_end
 from patchstudy.records import RawFile
 
 BANNER: Final = re.compile(
@@ -33,12 +34,17 @@ KEYS: Final = (
     "CPU", "NODE", "IFACE", "INTR", "DEV", "TTY", "BUS", "FAN", "TEMP", "IN",
     "FCHOST", "FILESYSTEM", "MOUNTPOINT", "DEVICE", "BAT",
 )  # fmt: skip
+_LABELS: Final = {"IFACE": "interface", "INTR": "interrupt", "DEV": "device"}
+#: Heads that mpstat prints and sar does not.
+MPSTAT: Final = re.compile(
+    r"(?:CPU|NODE)[ ]+%use?r[ ]+%nice[ ]+%sys[ ]+%iowait[ ]+%irq\b"
+    r"|CPU[ ]+(?:intr/s$|HI/s|\d+/s)"
+)
 _RESOLUTION: Final = 1e-4
 _PERCENT: Final = {
     "%usr", "%user", "%nice", "%sys", "%system", "%iowait", "%irq", "%soft", "%steal",
     "%guest", "%gnice", "%idle",
 }  # fmt: skip
-_DIRECTIONS: Final = ("rx", "tx")
 
 Rows = dict[str, dict[str, float]]
 
@@ -76,12 +82,21 @@ class Sheet:
         """Length of all intervals."""
         return sum(one.end_s - one.start_s for one in self.samples)
 
+    @property
+    def names(self) -> list[str]:
+        """Names of all rows."""
+        return list(dict.fromkeys(name for one in self.samples for name in one.rows))
+
+    @property
+    def whole(self) -> bool:
+        """Whether the tool's averages tell every row."""
+        return bool(self.average) and set(self.names) <= self.average.keys()
+
     def over(self) -> Rows:
         """Return the tool's averages, or the means weighted by time."""
-        if self.average:
+        if self.whole:
             return self.average
-        names = dict.fromkeys(name for one in self.samples for name in one.rows)
-        return {name: self._mean(name) for name in names}
+        return {name: self._mean(name) for name in self.names}
 
     def _mean(self, name: str) -> dict[str, float]:
         told = [one for one in self.samples if name in one.rows]
@@ -194,6 +209,12 @@ def split(line: str) -> tuple[int | None, list[str]] | None:
     if match := _AVERAGE.match(line):
         return None, line[match.end() :].split()
     return None
+
+
+def label_end(line: str) -> int:
+    """Return where the words of a row start, behind its time or ``Average:``."""
+    match = _TIME.match(line) or _AVERAGE.match(line)
+    return match.end() if match else 0
 
 
 def is_head(words: Sequence[str]) -> bool:
@@ -318,7 +339,7 @@ def add_cpus(told: Report, reading: Reading) -> dict[str, object]:
     if sheet is None:
         return facts
     records = cpu_records(told.raw, sheet)
-    own = cpu_rows(told.raw, sheet.average)
+    own = cpu_rows(told.raw, sheet.average) if sheet.whole else {}
     over = own or cpu_shares.means(records)
     labels = {"span": "since boot"} if told.since_boot else {}
     if not told.since_boot:
@@ -333,35 +354,48 @@ def add_interfaces(told: Report, reading: Reading) -> None:
     """Add packet rates, errors and drops of the interfaces."""
     packets, errors = told.sheet("IFACE", "rxpck/s"), told.sheet("IFACE", "rxerr/s")
     rates: dict[tuple[str, str], float] = {}
-    for name, values in packets.over().items() if packets else ():
-        for direction in _DIRECTIONS:
+    for name, direction, values in _both_ways(packets.over() if packets else {}):
+        rate = values.get(f"{direction}pck/s")
+        if rate is not None:
+            rates[name, direction] = rate
             labels = {"interface": name, "direction": direction}
-            rates[name, direction] = values[f"{direction}pck/s"]
-            reading.whole(
-                "packet_rate", values[f"{direction}pck/s"], labels, resolution=0.01
-            )
+            reading.whole("packet_rate", rate, labels, resolution=0.01)
     for sample in packets.samples if packets else ():
         _packet_intervals(sample, reading)
-    for name, values in errors.over().items() if errors else ():
-        for direction in _DIRECTIONS:
-            seconds = errors.seconds if errors else 0.0
-            moved = rates.get((name, direction))
-            exposure = None if moved is None else moved * seconds
-            for metric, column in (("errors", "err/s"), ("drops", "drop/s")):
-                reading.whole(
-                    metric,
-                    values[f"{direction}{column}"] * seconds,
-                    {"interface": name, "direction": direction},
-                    exposure=exposure,
-                )
+    if errors:
+        _errors(errors, rates, reading)
+
+
+def _both_ways(rows: Rows) -> Iterator[tuple[str, str, dict[str, float]]]:
+    for name, values in rows.items():
+        for direction in ("rx", "tx"):
+            yield name, direction, values
+
+
+def _errors(
+    sheet: Sheet, rates: Mapping[tuple[str, str], float], reading: Reading
+) -> None:
+    """Add errors and drops with the packets of the direction as their exposure."""
+    seconds = sheet.seconds
+    for name, direction, values in _both_ways(sheet.over()):
+        moved = rates.get((name, direction))
+        for metric, column in (("errors", "err/s"), ("drops", "drop/s")):
+            rate = values.get(f"{direction}{column}")
+            reading.whole(
+                metric,
+                None if rate is None else rate * seconds,
+                {"interface": name, "direction": direction},
+                exposure=None if moved is None else moved * seconds,
+            )
 
 
 def _packet_intervals(sample: Sample, reading: Reading) -> None:
-    for name, values in sample.rows.items():
-        for direction in _DIRECTIONS:
+    for name, direction, values in _both_ways(sample.rows):
+        rate = values.get(f"{direction}pck/s")
+        if rate is not None:
             reading.interval(
                 "packet_rate",
-                values[f"{direction}pck/s"],
+                rate,
                 (sample.start_s, sample.end_s),
                 {"interface": name, "direction": direction},
                 resolution=0.01,
@@ -406,27 +440,34 @@ def add_events(told: Report, reading: Reading, known: Sequence[str]) -> None:
     """Add every other column as ``event:<column>``, a mean as printed."""
     for sheet in told.sheets:
         for name, values in sheet.over().items():
-            labels = {sheet.key.lower(): name} if sheet.key else {}
+            key = _LABELS.get(sheet.key, sheet.key.lower())
+            labels = {key: name} if key else {}
             for column, value in values.items():
                 if column not in known and column not in _PERCENT:
                     reading.whole(f"event:{column}", value, labels)
 
 
-def doubts(told: Report, reading: Reading) -> None:
-    """Add what is absent or doubtful in the file as a whole."""
+def restarted(told: Report, reading: Reading) -> None:
+    """Doubt the values of a file in which the machine restarted."""
     if told.restarted:
         reading.doubt(
             "restarted",
             "the machine restarted within the file; the values are of several boots",
             "Keep one boot in a file.",
         )
+
+
+def doubts(told: Report, reading: Reading) -> None:
+    """Add what is absent or doubtful in the text of a file as a whole."""
+    restarted(told, reading)
+    reading.caveats.extend(line_end(told.raw))
     if told.since_boot:
         reading.doubt(
             "since-boot",
             "one report without an interval: means since boot, not of a run",
             "Call the tool with an interval, as in mpstat -P ALL 1.",
         )
-    elif told.sheets and not any(sheet.average for sheet in told.sheets):
+    elif not all(sheet.whole for sheet in told.sheets):
         reading.note(
             "cut-short",
             "the averages at the end are missing: killed, or cut short; means are over"

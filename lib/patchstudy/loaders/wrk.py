@@ -180,7 +180,8 @@ def _latency(page: _Page, count: int, reading: Reading) -> None:
     if told and count:
         mean, last = page.scaled(told[1], _SECONDS)
         reading.whole("rtt_mean", mean, _OF, resolution=last)
-    for match in page.all(_QUANTILE):
+    first = {float(one[1]): one for one in reversed(page.all(_QUANTILE))}
+    for match in reversed(first.values()):  # wrk2 -U prints uncorrected ones below
         metric, enough = _ENOUGH.get(float(match[1]), ("", 0))
         if metric and count >= enough:
             value, last = page.scaled(match[2], _SECONDS)

@@ -122,7 +122,7 @@ def find(data: Path, names: Sequence[str]) -> tuple[Path, ...]:
         known = ", ".join(found) or "no folder with a study.toml"
         what = f"no study {missing[0]!r}" if missing else "no study"
         raise StudyError(f"{data}: {what}; there is {known}")
-    return tuple(found[name] for name in (names or found))
+    return tuple(found[name] for name in dict.fromkeys(names or found))
 
 
 def report_all(
@@ -136,11 +136,14 @@ def report_all(
         Called with each outcome as soon as it is known.
     """
     outcomes: list[Outcome] = []
-    with ThreadPoolExecutor(max_workers=order.jobs) as pool:
+    pool = ThreadPoolExecutor(max_workers=order.jobs)
+    try:
         waiting = [pool.submit(_report, folder, order) for folder in folders]
         for done in as_completed(waiting):
             outcomes.append(done.result())
             tell(outcomes[-1])
+    finally:
+        pool.shutdown(cancel_futures=True)  # stopped by the user: begin no other
     return tuple(sorted(outcomes, key=lambda one: one.study))
 
 
@@ -155,8 +158,7 @@ def _report(folder: Path, order: Order) -> Outcome:
     except PatchstudyError as error:
         return Outcome(study=name, decision="", error=str(error), unread=())
     except OSError as error:
-        place = printable(str(error.filename or order.out))
-        reason = f"{place}: cannot be written ({error.strerror})"
+        reason = _refused(error, order.out)
         return Outcome(study=name, decision="", error=reason, unread=())
     unread = tuple(
         printable(f"{folder / one.path}: {one.reason}")
@@ -168,6 +170,11 @@ def _report(folder: Path, order: Order) -> Outcome:
     )
 
 
+def _refused(error: OSError, out: Path) -> str:
+    place = printable(str(error.filename or out))
+    return f"{place}: cannot be read or written ({error.strerror})"
+
+
 def _files(assessment: Assessment, order: Order) -> Iterator[tuple[str, bytes]]:
     """Yield the files of one report by name."""
     study = assessment.study
@@ -177,7 +184,7 @@ def _files(assessment: Assessment, order: Order) -> Iterator[tuple[str, bytes]]:
     place = os.path.relpath(study.folder.resolve(), target.resolve())
     done = execute(order.notebook, {"study": place}, cwd=target, timeout_s=TIMEOUT_S)
     _require_same(done, content, order.notebook)
-    yield f"{_REPORT}.ipynb", (writes(done) + "\n").encode("utf-8")
+    yield f"{_REPORT}.ipynb", _notebook(done)
     yield f"{_REPORT}.json", results.to_bytes(content)
     if "text" in order.formats:
         yield f"{_REPORT}.txt", text(assessment).encode("ascii")
@@ -187,6 +194,11 @@ def _files(assessment: Assessment, order: Order) -> Iterator[tuple[str, bytes]]:
     if "pdf" in order.formats:
         subtitle = study.design.question
         yield f"{_REPORT}.pdf", to_pdf(titled, title=study.name, subtitle=subtitle)
+
+
+def _notebook(done: NotebookNode) -> bytes:
+    """Write a notebook; a name that is not UTF-8 on disk is an escape of JSON."""
+    return (writes(done) + "\n").encode("utf-8", errors="backslashreplace")
 
 
 def _require_same(
@@ -219,8 +231,16 @@ def index(outcomes: Sequence[Outcome], order: Order) -> None:
     Raises
     ------
     StudyError
-        If a report of the folder cannot be read.
+        If a report of the folder cannot be read, or the folder not be written.
     """
+    try:
+        order.out.mkdir(parents=True, exist_ok=True)
+        _write_index(outcomes, order)
+    except OSError as error:
+        raise StudyError(_refused(error, order.out)) from error
+
+
+def _write_index(outcomes: Sequence[Outcome], order: Order) -> None:
     listed = {one.study: one for one in outcomes}
     kept = _listed_before(order.out)
     entries = [
@@ -237,7 +257,7 @@ def index(outcomes: Sequence[Outcome], order: Order) -> None:
         shipped("summary.ipynb"), {"reports": "."}, cwd=order.out, timeout_s=TIMEOUT_S
     )
     page = to_html(done, title="All studies").encode("utf-8")
-    made = {"index.ipynb": (writes(done) + "\n").encode("utf-8"), "index.html": page}
+    made = {"index.ipynb": _notebook(done), "index.html": page}
     files.write_all(order.out, made)
 
 
@@ -250,5 +270,5 @@ def _listed_before(out: Path) -> dict[str, str]:
             for one in earlier
             if (out / one["study"] / f"{_REPORT}.json").is_file()
         }
-    except (FileNotFoundError, json.JSONDecodeError, KeyError, TypeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return {}

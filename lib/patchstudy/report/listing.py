@@ -223,8 +223,11 @@ def load_table(captures: Iterable[Capture], grain: str) -> pd.DataFrame:
 
 
 def load_csv(captures: Iterable[Capture], grain: str) -> str:
-    """The table of ``load_table`` as CSV."""
-    return load_table(captures, grain).to_csv(index=False, lineterminator="\n")
+    """The table of ``load_table`` as CSV; control characters are escapes."""
+    table = load_table(captures, grain)
+    for name in ("path", "metric", "labels"):
+        table[name] = table[name].map(visible)
+    return table.to_csv(index=False, lineterminator="\n")
 
 
 def load_parquet(captures: Iterable[Capture], grain: str) -> bytes:

@@ -94,9 +94,8 @@ def devices(assessment: Assessment) -> Table:
 def changes(assessment: Assessment) -> Table:
     """The primary metrics and the controls: both values and the change."""
     chosen = _of(assessment, Role.PRIMARY, Role.CONTROL)
-    return _change_table(
-        chosen, "Primary metrics and controls; change with its confidence interval"
-    )
+    caption = "Primary metrics and controls; change with its confidence interval"
+    return _change_table(chosen, caption, _level(assessment))
 
 
 def guards(assessment: Assessment) -> Part:
@@ -104,10 +103,15 @@ def guards(assessment: Assessment) -> Part:
     chosen = _of(assessment, Role.GUARD)
     if not chosen:
         return Note("caveat", "No guard is declared: what the patch costs is unknown.")
-    return _change_table(chosen, "Guards: what the patch may cost")
+    caption = "Guards: what the patch may cost"
+    return _change_table(chosen, caption, _level(assessment))
 
 
-def _change_table(chosen: Sequence[Finding], caption: str) -> Table:
+def _level(assessment: Assessment) -> str:
+    return f"{100 * (1 - assessment.study.design.alpha):g} %"
+
+
+def _change_table(chosen: Sequence[Finding], caption: str, level: str) -> Table:
     rows = tuple(
         (
             _quantity(one),
@@ -120,7 +124,7 @@ def _change_table(chosen: Sequence[Finding], caption: str) -> Table:
         )
         for one in chosen
     )
-    numbers = ("Baseline", "Patched", "Change [95 %]", "Margin", "Runs")
+    numbers = ("Baseline", "Patched", f"Change [{level}]", "Margin", "Runs")
     if any(not one.planned.margin.declared for one in chosen):
         caption += "; * a default margin, none was declared"
     columns = (*_columns("Metric", "Where"), *_numbers(*numbers), Column("Answer"))
@@ -134,8 +138,9 @@ def _quantity(one: Finding) -> str:
 
 
 def _where(one: Finding) -> str:
-    question = one.comparison.question
-    return f"{question.workload} on {question.device}"
+    question, variant = one.comparison.question, one.comparison.variant
+    named = "" if variant == "patched" else f", {variant}"
+    return f"{question.workload} on {question.device}{named}"
 
 
 def _replication(one: Comparison) -> str:
@@ -177,16 +182,16 @@ def forest(assessment: Assessment) -> Part:
     return Vector(
         figures.to_svg(figures.forest(rows)),
         alt,
-        "Change of every declared metric with its 95 % interval; the band is the "
-        "margin. An interval beside the zero line shows a difference; one inside the "
-        "band shows that it does not matter.",
+        f"Change of every declared metric with its {_level(assessment)} interval; the "
+        "band is the margin. An interval beside the zero line shows a difference; "
+        "one inside the band shows that it does not matter.",
     )
 
 
 def _forest_row(one: Finding) -> dict[str, object]:
     comparison = one.comparison
     ratio = comparison.scale is Scale.RATIO
-    scale = 100.0
+    scale, axis = _axis(comparison)
     change = comparison.change
     ends = (change.value, change.low, change.high) if change else (np.nan,) * 3
     margin = np.nan if one.margin is None else one.margin
@@ -194,13 +199,21 @@ def _forest_row(one: Finding) -> dict[str, object]:
         "name": f"{one.planned.metric.name}, {comparison.question.workload}",
         "device": comparison.question.device,
         "role": str(one.role),
-        "change": ends[0] * scale,
-        "low": ends[1] * scale,
-        "high": ends[2] * scale,
-        "margin": (np.expm1(margin) if ratio else margin) * scale,
-        "axis": "%" if ratio else "pp",
+        "change": ends[0] / scale,
+        "low": ends[1] / scale,
+        "high": ends[2] / scale,
+        "margin": (np.expm1(margin) if ratio else margin) / scale,
+        "axis": axis,
         "verdict": _answer_in_brief(one),
     }
+
+
+def _axis(one: Comparison) -> tuple[float, str]:
+    """Scale and unit of a change: percent, points, or the unit of a difference."""
+    if one.scale is Scale.RATIO:
+        return 0.01, "%"
+    scale, unit = shared_unit(one)
+    return scale, "pp" if unit.startswith("%") else unit or "count"
 
 
 def _answer_in_brief(one: Finding) -> str:
@@ -295,6 +308,8 @@ def _courses(assessment: Assessment) -> list[tuple[str, str]]:
     A sender prints what it sent: then the send rate is shown in place of throughput.
     """
     intervals = assessment.material.intervals
+    if intervals.empty:
+        return []
     tools = {
         one.tool
         for one in assessment.material.asked
@@ -313,7 +328,7 @@ def _courses(assessment: Assessment) -> list[tuple[str, str]]:
 # ---- 5 to 6: treatment and bottleneck -----------------------------------------------
 
 
-def treatment(assessment: Assessment) -> Table:
+def treatment(assessment: Assessment) -> Part:
     """Facts of the runs by variant, to see whether the treatment is the difference."""
     design = assessment.study.design
     facts: dict[str, dict[str, set[str]]] = {}
@@ -322,6 +337,9 @@ def treatment(assessment: Assessment) -> Table:
             for name, value in _identity(run).items():
                 by_variant = facts.setdefault(name, {})
                 by_variant.setdefault(run.variant, set()).add(value)
+    if not facts:
+        words = "No fact of the runs is recorded, so this cannot be told."
+        return Note("caveat", words)
     rows = []
     for name, by_variant in sorted(facts.items()):
         sets = [by_variant.get(variant, set()) for variant in design.variants]
@@ -597,7 +615,8 @@ def exploratory(assessment: Assessment) -> Part:
         )
         for one in chosen
     )
-    numbers = ("Baseline", "Patched", "Change [95 %]", "Runs", "p (BH)")
+    change = f"Change [{_level(assessment)}]"
+    numbers = ("Baseline", "Patched", change, "Runs", "p (BH)")
     return Table(
         (*_columns("Metric", "Where"), *_numbers(*numbers)),
         rows,

@@ -12,6 +12,7 @@ import pandas as pd
 from patchstudy import figures
 from patchstudy.errors import StudyError
 from patchstudy.report.table import Column, Note, Table, Vector, visible
+from patchstudy.units import prefix
 
 _MARKUP: Final = str.maketrans({one: f"\\{one}" for one in r"\`*_{}[]()<>#+-.!|~&$"})
 
@@ -27,7 +28,10 @@ class Links:
     ) -> dict[str, str]:
         lines = [
             f"- {_plain(text)}: "
-            + ", ".join(f"[{_plain(name)}]({quote(path)})" for name, path in links)
+            + ", ".join(
+                f"[{_plain(name)}]({quote(path, errors='surrogateescape')})"
+                for name, path in links
+            )
             for text, links in self.items
         ]
         plain = [text for text, _ in self.items]
@@ -130,27 +134,38 @@ def forest(found: Summary) -> Vector | Note:
     if rows.empty:
         return Note("caveat", "Nothing could be compared.")
     alt = " ".join(report["sentence"] for report in found.reports.values())
-    caption = "Change of every primary metric with its 95 % interval and its margin."
+    caption = "Change of every primary metric with its interval and its margin."
     return Vector(figures.to_svg(figures.forest(rows)), alt, caption)
 
 
 def _row(name: str, one: Mapping[str, Any]) -> dict[str, object]:
     change, margin = one["change"], one["margin"]
+    scale, axis = _axis(one)
     infinite = float("inf")
     low = -infinite if change["low"] is None else change["low"]
     high = infinite if change["high"] is None else change["high"]
     same = margin["scale"] == change["scale"]
     return {
         "name": f"{one['metric']}, {one['workload']}",
-        "device": f"{name} on {one['device']}",
+        "device": visible(f"{name} on {one['device']}"),
         "role": one["role"],
-        "change": 100 * change["value"],
-        "low": 100 * low,
-        "high": 100 * high,
-        "margin": 100 * margin["value"] if same else float("nan"),
-        "axis": "%" if change["scale"] == "ratio" else "pp",
+        "change": change["value"] / scale,
+        "low": low / scale,
+        "high": high / scale,
+        "margin": margin["value"] / scale if same else float("nan"),
+        "axis": axis,
         "verdict": one["verdict"],
     }
+
+
+def _axis(one: Mapping[str, Any]) -> tuple[float, str]:
+    """Scale and unit of a change: percent, points, or the unit of a difference."""
+    size = max(one["baseline"]["high"], one["patched"]["high"])
+    if one["change"]["scale"] == "ratio":
+        return 0.01, "%"
+    if one["unit"] == "1":
+        return (0.01, "pp") if size <= 1 else (1.0, "count")
+    return prefix(size, one["unit"])
 
 
 def _primary(report: Mapping[str, Any]) -> Iterator[str]:

@@ -53,7 +53,10 @@ class Table:
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
     ) -> dict[str, str]:
-        return {"text/html": to_html(self), "text/plain": to_text(self)}
+        # A notebook aligns every cell to the right, whatever its class.
+        left = 'style="text-align:left" class="left'
+        html = to_html(self).replace('class="left', left)
+        return {"text/html": html, "text/plain": to_text(self)}
 
 
 @dataclass(frozen=True, slots=True)

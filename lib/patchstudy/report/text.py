@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from patchstudy.compare import Comparison
+from patchstudy.errors import printable
 from patchstudy.findings import (
     Assessment,
     Finding,
@@ -27,10 +28,8 @@ from patchstudy.study import Role
 
 WIDTH: Final = 72
 
-_CI: Final = "95% CI"
-
-_HASH: Final = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{2,30}\b")
-_CUTS: Final = re.compile(r"(?:---|diff |Index:|#|From |>)")
+_HASH: Final = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{2,30}\b", re.IGNORECASE)
+_CUTS: Final = re.compile(r"---|diff |Index:|#|From[ :]|Subject:|Date:|>")
 _ASCII: Final = str.maketrans(
     {"±": "+/-", "µ": "u", "μ": "u", "–": "-", "—": "-", "−": "-", "→": "->", "×": "x"}
 )
@@ -73,7 +72,7 @@ def text(assessment: Assessment) -> str:
         *_wrapped(study.design.question),
         *_wrapped(study.design.setting),
         "",
-        *_tables(shown),
+        *_tables(shown, 1 - study.design.alpha),
         *_wrapped(_legend(shown)),
         "",
         *_paragraph("Why", _reasons(assessment)),
@@ -83,14 +82,15 @@ def text(assessment: Assessment) -> str:
     ]
     while lines and not lines[-1]:
         lines.pop()
-    return "\n".join(_safe(line) for line in lines) + "\n"
+    return "\n".join(_HASH.sub(r"\1..", line) for line in lines) + "\n"
 
 
 def ascii_only(words: str) -> str:
-    """Return ASCII text; what has no ASCII form is written as an escape."""
+    """Return one line of printable ASCII; what has no such form becomes an escape."""
     simple = unicodedata.normalize("NFKD", words.translate(_ASCII))
     kept = "".join(one for one in simple if not unicodedata.combining(one))
-    return kept.encode("ascii", errors="backslashreplace").decode("ascii")
+    line = printable(" ".join(kept.split()))
+    return line.encode("ascii", errors="backslashreplace").decode("ascii")
 
 
 def _belongs(one: Finding, assessment: Assessment) -> bool:
@@ -98,25 +98,30 @@ def _belongs(one: Finding, assessment: Assessment) -> bool:
     return declared and (one.role in _SHOWN or one.role is Role.DIAGNOSTIC)
 
 
-def _tables(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield one table a device, workload and replication."""
-    groups: dict[tuple[str, str, str], list[Finding]] = {}
+def _tables(findings: Sequence[Finding], confidence: float) -> Iterator[str]:
+    """Yield one table a device, workload, variant and replication."""
+    groups: dict[str, list[Finding]] = {}
     for one in findings:
-        question = one.comparison.question
         if one.comparison.change is not None:
-            key = (question.device, question.workload, _replication(one.comparison))
-            groups.setdefault(key, []).append(one)
-    for (device, workload, replication), members in groups.items():
-        yield from _wrapped(f"{device}, {workload}, {replication}:")
+            groups.setdefault(_heading(one.comparison), []).append(one)
+    interval = f"{100 * confidence:g}% CI"
+    numbers = f"{'base':>8} {'patched':>8} {'change':>8} {interval:>14}"
+    for heading, members in groups.items():
+        yield from _wrapped(heading)
         yield ""
-        yield f"  {'metric':<21} {'base':>8} {'patched':>8} {'change':>8} {_CI:>14}"
+        yield f"  {'metric':<21} {numbers}"
         for member in members:
             yield from _row(member)
         yield ""
 
 
-def _replication(one: Comparison) -> str:
-    return replication_in_words(one)
+def _heading(one: Comparison) -> str:
+    place = _with_variant(one.question.device, one.variant)
+    return f"{place}, {one.question.workload}, {replication_in_words(one)}:"
+
+
+def _with_variant(device: str, variant: str) -> str:
+    return device if variant == "patched" else f"{device}, {variant}"
 
 
 def _row(finding: Finding) -> Iterator[str]:
@@ -124,10 +129,11 @@ def _row(finding: Finding) -> Iterator[str]:
     name = f"{one.question.planned.metric.name} {shared_unit(one)[1]}".strip()
     base, new = values_in_words(one)
     change, interval = _change(one)
-    if len(name) > 21:
-        yield f"  {ascii_only(name)}"
-        name = ""
-    line = f"  {ascii_only(name):<21} {base:>8} {new:>8} {change:>8}"
+    *above, name = _wrapped(name, indent="  ")
+    if len(name) > 23:
+        above, name = [*above, name], ""
+    yield from above
+    line = f"{name:<23} {base:>8} {new:>8} {change:>8}"
     tail = f"{interval:>14} {_word(finding)}"
     if len(line) + 1 + len(tail) <= WIDTH:
         yield f"{line} {tail}"
@@ -150,7 +156,9 @@ def _change(one: Comparison) -> tuple[str, str]:
 
 
 def _digits(width: float) -> int:
-    return 2 if width < 0.2 else 1 if width < 20 else 0
+    """Digits after the point, so that narrow intervals do not look like none."""
+    steps = ((0.002, 4), (0.02, 3), (0.2, 2), (20.0, 1))
+    return next((digits for below, digits in steps if width < below), 0)
 
 
 def _word(finding: Finding) -> str:
@@ -185,7 +193,7 @@ def _legend(findings: Sequence[Finding]) -> str:
 def _reasons(assessment: Assessment) -> list[str]:
     several = len(assessment.devices) > 1
     return [
-        f"{one.device}: {reason}" if several else reason
+        f"{_with_variant(one.device, one.variant)}: {reason}" if several else reason
         for one in assessment.devices
         for reason in one.reasons
     ]
@@ -226,12 +234,18 @@ def _paragraph(title: str, parts: Iterable[str]) -> Iterator[str]:
         yield ""
 
 
-def _wrapped(words: str) -> list[str]:
-    clean = " ".join(ascii_only(words).split())
-    return textwrap.wrap(clean, WIDTH, break_on_hyphens=False) if clean else []
+def _wrapped(words: str, *, indent: str = "") -> list[str]:
+    """Break into lines; none may be taken for a part of a patch or of a mail."""
+    clean = ascii_only(words)
+    lines = _lines(clean, indent)
+    return _lines(clean, " ") if any(map(_CUTS.match, lines)) else lines
 
 
-def _safe(line: str) -> str:
-    """Keep a line from being taken for a part of a patch, or for a commit id."""
-    line = _HASH.sub(r"\1..", line)
-    return f" {line}"[:WIDTH] if _CUTS.match(line) else line
+def _lines(words: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        words,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )

@@ -228,7 +228,7 @@ def parse_margin(text: str, quantity: Metric, *, declared: bool = True) -> Margi
     ValueError
         If it is no positive number with a unit, or the unit does not fit the metric.
     """
-    match = re.fullmatch(r"\+?\s*(\d+(?:\.\d+)?)\s*(\S+)", text.strip())
+    match = re.fullmatch(r"\+?\s*(\d+(?:\.\d+)?)(?![\d.])\s*(\S+)", text.strip())
     if match is None or float(match[1]) <= 0:
         raise ValueError(f"{text!r} is no margin; write it as '1 %' or '0.5 pp'")
     number, unit = float(match[1]), match[2]
@@ -348,6 +348,10 @@ def _claim(keys: Keys) -> Claim:
 
 def _whole(keys: Keys, design: Design) -> None:
     """Check what concerns several keys at once."""
+    if not design.patched:
+        keys.wrong("patched", "names no variant; give at least one")
+    if len(set(design.patched)) != len(design.patched):
+        keys.wrong("patched", "names a variant twice")
     if design.baseline in design.patched:
         keys.wrong("patched", f"{design.baseline!r} is the baseline too")
     if not any(one.role is Role.PRIMARY for one in design.metrics):

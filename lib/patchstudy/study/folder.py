@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,15 +10,21 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from patchstudy import loaders
-from patchstudy.errors import CaptureError, StudyError, UnknownToolError
+from patchstudy.errors import CaptureError, StudyError, UnknownToolError, printable
 from patchstudy.records import Capture
 from patchstudy.study.design import Design, design_of_files, read_design
 
 #: Files in a study folder that are no raw measurements.
 _KNOWN: Final = frozenset(
-    {"study.toml", "patch.mbox", "runs.csv", "measurements.csv", "README.md"}
-)
+    {
+        "study.toml", "plan.json", "patch.mbox", "runs.csv", "measurements.csv",
+        "README.md",
+    }
+)  # fmt: skip
 _FACTORS: Final = ("device", "variant", "build", "boot", "run", "workload", "purpose")
+_NO_BLOCKS: Final = (*_FACTORS, "rest", "position")
+#: Columns of ``measurements.csv`` that place a row in the design; others are labels.
+_TABLE_FACTORS: Final = (*_FACTORS, "block", "position")
 #: What ``purpose`` is called for a run that measures.
 _MEASURING: Final = frozenset({"run", "measurement", ""})
 
@@ -155,8 +162,8 @@ def open_study(folder: str | Path) -> Study:
     design = read_design(folder)
     places, leftovers = _places(folder, design)
     reader = _Reader(folder)
-    runs = [*_runs(design, places, reader), *_tabled(folder, reader)]
-    facts = tuple(_facts(folder))
+    runs = [*_runs(design, places, reader), *_tabled(folder, design, reader)]
+    facts = tuple(_facts(folder, reader))
     study = Study(
         folder=folder,
         name="/".join(folder.resolve().parts[-2:]),
@@ -175,7 +182,7 @@ def _require_runs(study: Study) -> None:
     missing = [name for name in study.design.variants if name not in found]
     if len(missing) == len(study.design.variants):
         hint = "".join(
-            f"; {one.path} was found and not used: {one.reason}"
+            printable(f"; {one.path} was found and not used: {one.reason}")
             for one in study.leftovers[:1]
         )
         raise StudyError(
@@ -225,7 +232,10 @@ def of_files(sets: Mapping[str, Sequence[Path]], *, metric: str, margin: str) ->
         for number, members in enumerate(_by_run(paths), start=1):
             factors = {"device": "files", "variant": variant, "run": f"{number:03}"}
             places = [
-                _Place(path=str(path), factors={**factors, "rest": path.name})
+                # The paths of a study are relative to its folder: here, where we are.
+                _Place(
+                    path=os.path.relpath(path), factors={**factors, "rest": path.name}
+                )
                 for path in members
             ]
             sources = tuple(_sources(places, reader))
@@ -268,12 +278,30 @@ def _places(folder: Path, design: Design) -> tuple[list[_Place], list[Leftover]]
     places: list[_Place] = []
     leftovers: list[Leftover] = []
     for path in _files(folder):
-        if match := pattern.fullmatch(path):
-            places.append(_Place(path=path, factors=match.groupdict()))
-        else:
+        match = pattern.fullmatch(path)
+        if reason := _linked(folder, path):
+            leftovers.append(_unread(path, reason))
+        elif match is None:
             reason = f"matches neither the layout {design.layout!r} nor <device>/facts"
             leftovers.append(_leftover(folder, path, reason))
+        else:
+            places.append(_Place(path=path, factors=_factors(match.groupdict())))
     return places, leftovers
+
+
+def _factors(told: Mapping[str, str]) -> dict[str, str]:
+    """Return the factors that are told, as text that can be shown."""
+    return {key: printable(value) for key, value in told.items() if value}
+
+
+def _linked(folder: Path, path: str) -> str:
+    """Say why a symbolic link is not followed; nothing where it can be."""
+    target = folder / path
+    if not target.resolve().is_relative_to(folder.resolve()):
+        return "is a link that leads out of the study; copy the file into it"
+    if target.is_symlink() and not target.is_file():
+        return "is a link to a folder or to nothing; put the files themselves here"
+    return ""
 
 
 def _pattern(layout: str) -> re.Pattern[str]:
@@ -299,36 +327,59 @@ def _files(folder: Path) -> Iterator[str]:
         hidden = any(part.startswith(".") for part in relative.parts)
         fact = len(relative.parts) > 2 and relative.parts[1] == "facts"
         known = len(relative.parts) == 1 and relative.name in _KNOWN
-        if path.is_file() and not (hidden or fact or known):
+        there = path.is_file() or path.is_symlink()
+        if there and not (hidden or fact or known):
             yield relative.as_posix()
 
 
 def _from_csv(folder: Path) -> tuple[list[_Place], list[Leftover]]:
     """Read ``runs.csv``: column ``path`` and any factor columns."""
     path = folder / "runs.csv"
-    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
-    needed = {"path", "device", "variant"}
-    if not rows or not needed <= rows[0].keys():
-        raise StudyError(f"{path}: needs a header with the columns path,device,variant")
-    root = folder.resolve()
     places: list[_Place] = []
-    for number, row in enumerate(rows, start=2):
-        name = row["path"]
-        if None in row or None in row.values():
-            raise StudyError(f"{path}:{number}: not as many cells as the header has")
-        if not (folder / name).resolve().is_relative_to(root):
-            raise StudyError(f"{path}:{number}: {name!r} lies outside the study")
-        if not (folder / name).is_file():
-            raise StudyError(f"{path}:{number}: there is no file {name!r}")
-        factors = {key: value for key, value in row.items() if key != "path" and value}
-        places.append(_Place(path=PurePosixPath(name).as_posix(), factors=factors))
-    listed = {place.path for place in places}
+    listed: set[str] = set()
+    for number, row in enumerate(_csv_rows(path), start=2):
+        place = _csv_place(folder, row, f"{path}:{number}")
+        if place.path in listed:
+            raise StudyError(f"{path}:{number}: {place.path!r} is listed twice")
+        listed.add(place.path)
+        places.append(place)
     left = [
-        _leftover(folder, name, "is not listed in runs.csv")
+        _unread(name, reason)
+        if (reason := _linked(folder, name))
+        else _leftover(folder, name, "is not listed in runs.csv")
         for name in _files(folder)
         if name not in listed
     ]
     return places, left
+
+
+def _csv_rows(path: Path) -> list[dict[str, str]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise StudyError(f"{path}: not CSV in UTF-8 ({error})") from error
+    if not rows or not {"path", "device", "variant"} <= rows[0].keys():
+        raise StudyError(f"{path}: needs a header with the columns path,device,variant")
+    return rows
+
+
+def _csv_place(folder: Path, row: Mapping[str, str], where: str) -> _Place:
+    if None in row or None in row.values():
+        raise StudyError(f"{where}: not as many cells as the header has")
+    name = row["path"]
+    if not (folder / name).is_file():
+        raise StudyError(f"{where}: there is no file {name!r}")
+    if not (folder / name).resolve().is_relative_to(folder.resolve()):
+        raise StudyError(f"{where}: {name!r} lies outside the study")
+    factors = _factors({key: value for key, value in row.items() if key != "path"})
+    if missing := {"device", "variant"} - factors.keys():
+        raise StudyError(f"{where}: the {' and the '.join(sorted(missing))} is empty")
+    return _Place(path=PurePosixPath(name).as_posix(), factors=factors)
+
+
+def _unread(path: str, reason: str) -> Leftover:
+    return Leftover(path=path, reason=reason, broken=False, digest="")
 
 
 def _leftover(folder: Path, path: str, reason: str) -> Leftover:
@@ -443,13 +494,12 @@ def _sources(members: Iterable[_Place], reader: _Reader) -> Iterator[Source]:
 def _run(factors: Mapping[str, str], sources: tuple[Source, ...]) -> Run:
     """Make a run; what its ``run.json`` says about purpose and time wins."""
     said: dict[str, object] = {}
-    started = None
+    noted: list[str | None] = []
     for source in sources:
         if source.capture.tool == "run.json":
             said.update(source.capture.facts)
-            started = source.capture.started_at
-        started = started or source.capture.started_at
-    position = said.get("position")
+            noted.append(source.capture.started_at)
+    told = [*noted, *(source.capture.started_at for source in sources)]
     return Run(
         name=_name(factors),
         device=factors["device"],
@@ -459,9 +509,9 @@ def _run(factors: Mapping[str, str], sources: tuple[Source, ...]) -> Run:
         run=factors.get("run", "1"),
         workload=factors.get("workload", "test"),
         purpose=_purpose(factors.get("purpose", "run"), str(said.get("purpose", ""))),
-        position=position if isinstance(position, int) else None,
-        started_at=started,
-        factors={k: v for k, v in factors.items() if k not in (*_FACTORS, "rest")},
+        position=_position(factors.get("position", said.get("position"))),
+        started_at=next((time for time in told if time), None),
+        factors={k: v for k, v in factors.items() if k not in _NO_BLOCKS},
         facts=said,
         sources=sources,
     )
@@ -483,6 +533,11 @@ def _name(factors: Mapping[str, str]) -> str:
     return " ".join([factors["variant"], *levels, *others, run])
 
 
+def _position(value: object) -> int | None:
+    said = str(value)
+    return int(said) if said.isdecimal() else None
+
+
 def _purpose(folder: str, said: str) -> str:
     """Return ``"run"`` only where neither the folder nor ``run.json`` objects."""
     if folder not in _MEASURING:
@@ -490,17 +545,25 @@ def _purpose(folder: str, said: str) -> str:
     return "run" if said in _MEASURING else said
 
 
-def _tabled(folder: Path, reader: _Reader) -> Iterator[Run]:
+def _tabled(folder: Path, design: Design, reader: _Reader) -> Iterator[Run]:
     """Make runs of the rows of ``measurements.csv``."""
     path = folder / "measurements.csv"
+    if path.is_file() and (reason := _linked(folder, path.name)):
+        reader.leftovers.append(_unread(path.name, reason))
+        return
     capture = reader.load(path.name) if path.is_file() else None
     if capture is None:
         return
+    levels = {*_TABLE_FACTORS, design.block}
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for number, row in enumerate(capture.measurements):
-        factors = {k: v for k, v in row.labels.items() if k in (*_FACTORS, "block")}
+        factors = _factors({k: v for k, v in row.labels.items() if k in levels})
         if missing := {"device", "variant"} - factors.keys():
             raise StudyError(f"{path}: a row has no {', '.join(sorted(missing))}")
+        if factors["variant"] not in design.variants:
+            known = ", ".join(design.variants)
+            problem = f"variant {factors['variant']!r} is none of {known}"
+            raise StudyError(f"{path}: {problem}")
         groups.setdefault(tuple(sorted(factors.items())), []).append(number)
     for key, rows in sorted(groups.items()):
         part = _part(capture, rows, {name for name, _ in key})
@@ -524,14 +587,21 @@ def _part(capture: Capture, rows: list[int], factors: set[str]) -> Capture:
 # ---- facts --------------------------------------------------------------------------
 
 
-def _facts(folder: Path) -> Iterator[FactFile]:
+def _facts(folder: Path, reader: _Reader) -> Iterator[FactFile]:
     """Read ``<device>/facts/[boot-NN/][variant.]name``."""
     for path in sorted(folder.glob("*/facts/**/*")):
         if not path.is_file():
             continue
         relative = path.relative_to(folder)
         inner = relative.parts[2:-1]
-        raw = loaders.read(path)
+        if reason := _linked(folder, relative.as_posix()):
+            reader.leftovers.append(_unread(relative.as_posix(), reason))
+            continue
+        try:
+            raw = loaders.read(path)
+        except CaptureError as error:
+            reader.refuse(relative.as_posix(), error.problem, broken=True)
+            continue
         yield FactFile(
             device=relative.parts[0],
             boot=inner[0].removeprefix("boot-") if inner else "",

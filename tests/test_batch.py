@@ -1,0 +1,227 @@
+"""Reports of many studies: one failure stops no other, files are whole or untouched."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from patchstudy.cli import main
+from patchstudy.errors import StudyError
+from patchstudy.report import batch
+
+IPERF3 = Path(__file__).parent / "golden/loaders/iperf3/v312-tcp-fwd.json"
+ALL = ["report.html", "report.ipynb", "report.json", "report.pdf", "report.txt"]
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """Return a function that writes a notebook that runs one line."""
+
+    def write(line="print(study)"):
+        cell = new_code_cell("study = ''", metadata={"tags": ["parameters"]})
+        path = tmp_path / "own.ipynb"
+        nbformat.write(new_notebook(cells=[cell, new_code_cell(line)]), path)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def order(tmp_path, notebook):
+    """Return an order of reports by a small notebook, with the text only."""
+    out = tmp_path / "reports"
+    return batch.Order(out=out, formats=("text",), notebook=notebook(), jobs=2)
+
+
+def report(folders, order):
+    told = []
+    outcomes = batch.report_all(folders, order, tell=told.append)
+    assert sorted(told, key=lambda one: one.study) == list(outcomes)
+    return outcomes
+
+
+def files(folder):
+    """Return the content of every file below a folder, by its path."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def broken_raw(folder):
+    """Put a raw file into a study that was cut in the middle."""
+    path = folder / "router/baseline/boot-01/run-01/tcp.iperf3.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(IPERF3.read_bytes()[:2000])
+    return path
+
+
+def test_one_failure_stops_no_other(made, order, tmp_path, capsys):
+    made("a/whole")
+    made("a/torn", design="question = 1")
+    raw = broken_raw(made("b/holed"))
+    words = ["report", str(tmp_path / "data"), "-o", str(order.out), "--quiet"]
+    words += ["--notebook", str(order.notebook), "--formats", "text"]
+    assert main(words) == 2
+    captured = capsys.readouterr()
+    lines = captured.err.splitlines()
+    assert captured.out.startswith("2 of 3 studies reported: ")
+    assert f"patchstudy: {raw}: not JSON" in lines[-1]
+    assert all("a/torn/study.toml: " in line for line in lines[:-1])
+    assert len(lines) == 4  # three mistakes of study.toml, one line each
+    expected = {"report.ipynb", "report.json", "report.txt"}
+    index = {"index.html", "index.ipynb", "index.json"}
+    made_files = {f"{name}/{x}" for name in ("a/whole", "b/holed") for x in expected}
+    assert files(order.out).keys() == made_files | index
+    listed = json.loads((order.out / "index.json").read_text())["studies"]
+    assert [(one["study"], one["report"]) for one in listed] == [
+        ("a/torn", False), ("a/whole", True), ("b/holed", True),
+    ]  # fmt: skip
+    page = (order.out / "index.html").read_text()
+    assert "a/torn: no new report: " in page
+    assert 'href="b/holed/report.txt"' in page
+
+
+def test_the_index_keeps_what_was_reported_earlier(made, order):
+    batch.index(report([made("a/old"), made("a/gone")], order), order)
+    for path in (order.out / "a/gone").iterdir():
+        path.unlink()
+    batch.index(report([made("a/new")], order), order)
+    listed = json.loads((order.out / "index.json").read_text())["studies"]
+    assert [one["study"] for one in listed] == ["a/new", "a/old"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"studies": [1]}', "\udcff"])
+def test_an_index_that_is_none_is_made_anew(content, tmp_path):
+    path = tmp_path / "index.json"
+    path.write_text(content, encoding="utf-8", errors="surrogateescape")
+    assert batch._listed_before(tmp_path) == {}
+
+
+def test_the_index_is_written_where_every_study_failed(made, order):
+    outcomes = report([made(design="")], order)
+    assert [one.ok for one in outcomes] == [False]
+    batch.index(outcomes, order)
+    assert "no new report" in (order.out / "index.html").read_text()
+
+
+def test_a_notebook_that_fails_leaves_the_old_report(made, order, notebook):
+    folder = made()
+    assert report([folder], order)[0].ok
+    before = files(order.out)
+    notebook("raise ValueError('no')")
+    (outcome,) = report([folder], order)
+    problem = "cell \"raise ValueError('no')\": ValueError: no"
+    assert outcome.error == f"own.ipynb: {problem}"
+    assert files(order.out) == before
+
+
+def test_a_folder_that_cannot_be_written_is_named(made, order):
+    order.out.parent.joinpath("reports").write_text("a file")
+    outcomes = report([made()], order)
+    assert "reports" in outcomes[0].error
+    assert "cannot be read or written (" in outcomes[0].error
+    with pytest.raises(StudyError, match=r"reports: cannot be read or written \("):
+        batch.index(outcomes, order)
+    assert order.out.read_text() == "a file"
+
+
+def test_a_notebook_that_shows_other_results_is_refused(made, order, notebook):
+    notebook("print('Results (report.json): sha256 ' + '0' * 64)")
+    (outcome,) = report([made()], order)
+    assert "the notebook found other results than report.json" in outcome.error
+    assert files(order.out) == {}
+
+
+def test_two_runs_of_the_shipped_notebook_give_the_same_bytes(made, tmp_path):
+    folder = made()
+    several = []
+    for number in range(2):
+        order = batch.Order(
+            out=tmp_path / f"reports-{number}",
+            formats=batch.FORMATS,
+            notebook=batch.shipped("patch.ipynb"),
+            jobs=1,
+        )
+        (outcome,) = report([folder], order)
+        assert outcome == batch.Outcome(
+            study="driver/patch", decision="accept", error="", unread=()
+        )
+        several.append(files(order.out / "driver/patch"))
+    assert sorted(several[0]) == ALL
+    assert [name for name in ALL if several[0][name] != several[1][name]] == []
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_reported(made, order):
+    outcomes = report([made("driver/p\udcff")], order)
+    assert outcomes[0].ok
+    batch.index(outcomes, order)
+    assert 'href="driver/p%FF/report.txt"' in (order.out / "index.html").read_text()
+
+
+def test_studies_of_one_name_are_refused(made, tmp_path):
+    made("here/driver/patch")
+    made("there/driver/patch")
+    with pytest.raises(StudyError, match=r"there.*here/driver/patch has the same name"):
+        batch.find(tmp_path / "data", ())
+
+
+def test_wanted_studies_are_found_once_each(made, tmp_path):
+    folders = [made(name) for name in ("a/x", "a/y")]
+    data = tmp_path / "data"
+    assert batch.find(data, ()) == tuple(folders)
+    assert batch.find(data, ["a/y", "a/y"]) == (folders[1],)
+    assert batch.find(folders[0], ()) == (folders[0],)
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (["a/z"], r"data: no study 'a/z'; there is a/x"),
+        (["x"], r"data: no study 'x'; there is a/x"),
+    ],
+)
+def test_a_study_that_is_not_there_is_named_with_those_that_are(
+    names, problem, made, tmp_path
+):
+    made("a/x")
+    with pytest.raises(StudyError, match=problem):
+        batch.find(tmp_path / "data", names)
+
+
+def test_a_folder_without_studies_is_named(tmp_path):
+    with pytest.raises(StudyError, match=r"no study; there is no folder with a study"):
+        batch.find(tmp_path, ())
+    with pytest.raises(StudyError, match=r"nowhere: no such folder; give the folder"):
+        batch.find(tmp_path / "nowhere", ())
+
+
+def test_a_notebook_that_is_not_shipped_is_named():
+    with pytest.raises(StudyError, match=r"x.ipynb: this installation has no such"):
+        batch.shipped("x.ipynb")
+
+
+def test_a_stopped_batch_begins_no_other_study(made, order, notebook, tmp_path):
+    for number in range(4):
+        made(f"a/{number}")
+    notebook("import time; time.sleep(0.5)")
+    words = ["report", str(tmp_path / "data"), "-o", str(order.out), "--jobs", "1"]
+    words += ["--notebook", str(order.notebook), "--formats", ""]
+    command = [sys.executable, "-m", "patchstudy", *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        first = running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        rest = running.stderr.read()
+    assert first == "a/0: accept\n"
+    assert running.returncode == 130
+    assert rest == "patchstudy: stopped; finished reports are whole\n"
+    done = [path for path in files(order.out) if path.endswith("report.json")]
+    assert "a/0/report.json" in done
+    assert "a/3/report.json" not in done

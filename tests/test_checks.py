@@ -1,0 +1,358 @@
+"""Each doubt is found where it belongs, and a clean study raises none."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from patchstudy import checks
+from patchstudy.checks import order_of
+from patchstudy.study import open_study
+from patchstudy.units import to_base
+
+DESIGN = """\
+question = "Is it faster?"
+unit = "run"
+[[metrics]]
+name = "throughput"
+role = "primary"
+margin = "2 %"
+"""
+BASE = [100.2, 99.8, 100.5, 99.9, 100.1, 100.0]
+FASTER = [110.2, 109.8, 110.5, 109.9, 110.1, 110.0]
+GOLDEN = Path(__file__).parent / "golden/loaders/iperf3"
+TRACED = "main;work 3\nmain;wait 1\n"
+
+
+@pytest.fixture
+def doubts(write_study):
+    """Return a function that writes a study and returns its doubts by code."""
+
+    def of(rows=(), design=DESIGN, files=None, name="driver/patch"):
+        study = open_study(write_study(design, rows, files, name))
+        return {one.caveat.code: one for one in checks.check(checks.material(study))}
+
+    return of
+
+
+def files_of(place="d/{variant}/boot-{boot}/run-{run}/t.", runs=6, boots=3, **facts):
+    """Return raw files of runs that took turns; facts are functions of a variant."""
+    files = {}
+    for run in range(1, runs + 1):
+        for turn, variant in enumerate(("baseline", "patched")):
+            path = place.format(variant=variant, boot=(run - 1) % boots + 1, run=run)
+            position = 2 * run + (turn if run % 2 else 1 - turn)
+            told = {"workload": "t", "run": run, "position": position}
+            told |= {name: say(variant) for name, say in facts.items()}
+            rate = (FASTER if variant == "patched" else BASE)[run - 1]
+            files[path + "run.json"] = json.dumps(told)
+            files[path + "x.csv"] = f"metric,unit,value\nthroughput,Mbit/s,{rate}\n"
+    return files
+
+
+def test_a_clean_study_raises_no_doubt(doubts, turns):
+    assert doubts(turns(BASE, FASTER)) == {}
+
+
+def test_a_clean_folder_of_raw_files_raises_no_doubt(doubts):
+    assert doubts((), 'block = "boot"\n' + DESIGN, files_of()) == {}
+
+
+def test_the_gravest_doubt_comes_first(write_study, turns):
+    rows = turns([100, 101], [110, 111])
+    rows = [row | {"position": n} for n, row in enumerate(sorted(rows, key=str))]
+    found = checks.check(checks.material(open_study(write_study(DESIGN, rows))))
+    severities = [one.caveat.severity.value for one in found]
+    assert severities == ["cap", "doubt"]
+
+
+# ---- order --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variants", "blocks", "kind"),
+    [
+        ("AAABBB", "", "sequential"),
+        ("BBBAAA", "", "sequential"),
+        ("AAABBBCCC", "", "sequential"),
+        ("ABABAB", "", "ABAB"),
+        ("ABABAB", "112233", "ABAB"),
+        ("BABABA", "112233", "ABAB"),
+        ("ABBAABBA", "11112222", "ABBA"),
+        ("ABBABAAB", "11112222", "ABBA"),
+        ("ABBAAB", "112233", "mixed"),
+        ("AABBAB", "", "mixed"),
+        ("AABABB", "", "mixed"),
+    ],
+)
+def test_order(variants, blocks, kind):
+    assert order_of(variants, blocks or "1" * len(variants), "A") == kind
+
+
+@pytest.mark.parametrize(
+    ("places", "code"),
+    [
+        ([1, 4, 2, 3, 5, 8, 6, 7], None),
+        ([1, 2, 3, 4, 5, 6, 7, 8], "fixed-order"),
+        ([1, 5, 2, 6, 3, 7, 4, 8], "sequential"),
+        ([None] * 8, "order-unknown"),
+        ([1, 4, 2, 3, 5, 8, 6, None], "order-unknown"),
+    ],
+)
+def test_the_order_of_the_runs(doubts, places, code):
+    shared = {"metric": "throughput", "unit": "Mbit/s", "device": "d", "workload": "t"}
+    rows = [
+        {
+            **shared,
+            "variant": variant,
+            "run": run,
+            "position": places[2 * run + turn] or "",
+            "value": 100 + run % 3 + 10 * turn,
+        }
+        for run in range(4)
+        for turn, variant in enumerate(("baseline", "patched"))
+    ]
+    codes = {"fixed-order", "sequential", "order-unknown"} & doubts(rows).keys()
+    assert codes == ({code} if code else set())
+
+
+def test_a_trend_over_the_session_is_told(doubts, turns):
+    rising = [100 + number for number in range(8)]
+    found = doubts(turns(rising, FASTER + FASTER[:2]))
+    assert "baseline rises over the session (Kendall tau +1.00" in (
+        found["drift"].caveat.text
+    )
+
+
+# ---- replication --------------------------------------------------------------------
+
+
+def test_two_units_are_few(doubts, turns):
+    found = doubts(turns([100, 101], [110, 111, 112]))["few-units"]
+    assert found.caveat.text == "only 2 run(s) in a variant"
+    assert found.caveat.todo == "measure at least 5 of each"
+
+
+def test_one_boot_of_each_variant_is_told(doubts):
+    found = doubts((), DESIGN, files_of(boots=1))
+    assert "one boot of each variant" in found["one-boot"].caveat.text
+
+
+def test_one_boot_of_one_variant_is_told(doubts, turns):
+    rows = turns(BASE, FASTER)
+    for row in rows:
+        row["boot"] = "a" if row["variant"] == "baseline" else f"b{row['run']}"
+    assert "one boot of baseline;" in doubts(rows)["one-boot"].caveat.text
+
+
+def test_one_build_of_each_variant_is_told(doubts):
+    files = files_of(build_id=lambda variant: f"id of {variant}")
+    found = doubts((), 'block = "boot"\ntreatment = ["build_id"]\n' + DESIGN, files)
+    assert set(found) == {"one-build"}
+
+
+# ---- files --------------------------------------------------------------------------
+
+
+def test_a_file_that_some_runs_lack_is_missing(doubts):
+    files = files_of()
+    del files["d/patched/boot-1/run-4/t.x.csv"]
+    found = doubts((), 'block = "boot"\n' + DESIGN, files)["missing-file"]
+    assert found.caveat.text == ("no usable measurements file in patched boot-1 run-4")
+
+
+def test_a_broken_file_and_an_unknown_one_are_told(doubts):
+    files = files_of() | {"d/patched/boot-1/run-1/t.z.json": '{"kernel":{"A":1'}
+    files["d/patched/boot-1/run-1/no\nlayout.txt"] = "hm\n"
+    found = doubts((), 'block = "boot"\n' + DESIGN, files)
+    assert found["broken-file"].caveat.severity == "doubt"
+    assert "1 file(s) not used: no loader knows" in found["not-used"].caveat.text
+    assert found["not-used"].caveat.text.isprintable()
+
+
+def test_a_run_whose_tool_failed_is_told(doubts):
+    golden = GOLDEN / "v312-err-server-killed.json"
+    path = "d/patched/boot-1/run-1/t.iperf3.json"
+    files = files_of() | {path: golden.read_bytes()}
+    found = doubts((), 'block = "boot"\n' + DESIGN, files)["failed-run"]
+    assert found.caveat.text.startswith("patched boot-1 run-1: ")
+
+
+def test_profile_runs_are_kept_apart(doubts):
+    files = files_of() | {"d/patched/boot-9/profile-1/t.folded.txt": TRACED}
+    found = doubts((), 'block = "boot"\n' + DESIGN, files)
+    assert "1 profile run(s) kept apart" in found["profile-apart"].caveat.text
+
+
+def test_a_declared_metric_without_a_number_is_told(doubts, turns):
+    design = DESIGN + '[[metrics]]\nname = "loss"\nrole = "guard"\n'
+    found = doubts(turns(BASE, FASTER), design)["no-number"]
+    assert found.caveat.text == "loss has no value here: not measured"
+
+
+def test_metrics_of_several_places_that_nobody_asked_for_are_told(doubts, turns):
+    rows = turns(BASE, FASTER)
+    for name in ("eth0", "eth1"):
+        rows += turns([1, 2], [1, 2], metric="drops", unit="1", interface=name)
+    assert "not compared: drops" in doubts(rows)["not-asked"].caveat.text
+
+
+# ---- another difference -------------------------------------------------------------
+
+
+def test_a_fact_that_differs_is_told_and_a_declared_one_is_not(doubts):
+    files = files_of(kernel=lambda variant: f"6.1-{variant}")
+    design = 'block = "boot"\n' + DESIGN
+    found = doubts((), design, files, "a/one")["another-difference"]
+    assert found.caveat.text == (
+        "kernel differs between the variants: baseline: 6.1-baseline; "
+        "patched: 6.1-patched"
+    )
+    assert doubts((), 'treatment = ["kernel"]\n' + design, files, "a/two") == {}
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        ({"build_id": lambda _: "same"}, "treatment-same"),
+        ({}, "treatment-unrecorded"),
+    ],
+)
+def test_a_treatment_that_cannot_be_seen_is_told(doubts, facts, code):
+    design = 'block = "boot"\ntreatment = ["build_id"]\n' + DESIGN
+    assert code in doubts((), design, files_of(**facts))
+
+
+def test_a_treatment_recorded_for_one_variant_only_is_not_called_the_same(doubts):
+    files = files_of()
+    for path in [one for one in files if "patched" in one and "run.json" in one]:
+        files[path] = json.dumps(json.loads(files[path]) | {"build_id": "x"})
+    found = doubts((), 'block = "boot"\ntreatment = ["build_id"]\n' + DESIGN, files)
+    assert set(found) & {"treatment-same", "treatment-unrecorded"} == {
+        "treatment-unrecorded"
+    }
+
+
+def iperf3(golden, **change):
+    """Return a golden file with parts of its start or its set-up changed."""
+    document = json.loads(golden.read_text())
+    start = document["start"]
+    for key, value in change.items():
+        (start["test_start"] if key in start["test_start"] else start)[key] = value
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"version": "iperf 9.9"}, "iperf3 version differs between the variants"),
+        ({"num_streams": 4}, "iperf3 streams differs between the variants"),
+    ],
+)
+def test_another_tool_or_setting_of_one_variant_is_told(doubts, change, words):
+    golden = GOLDEN / "lab-tcp-egress80.json"
+    files = files_of()
+    for path in list(files):
+        if path.endswith("x.csv"):
+            changed = change if "patched" in path else {}
+            files[path.replace("x.csv", "iperf3.json")] = iperf3(golden, **changed)
+            del files[path]
+    found = doubts((), 'block = "boot"\n' + DESIGN, files)["another-difference"]
+    assert words in found.caveat.text
+
+
+def test_a_fact_file_that_differs_is_told(doubts):
+    files = files_of()
+    for variant, gro in (("baseline", "off"), ("patched", "on")):
+        name = f"d/facts/boot-1/{variant}.ethtool_k.txt"
+        files[name] = f"tso: on\nrx-gro: {gro}\n"
+    found = doubts((), 'block = "boot"\n' + DESIGN, files)["another-difference"]
+    assert found.caveat.text == (
+        "facts ethtool_k.txt differ between variants: rx-gro: off, rx-gro: on"
+    )
+
+
+# ---- values -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "code"),
+    [
+        ("cpu_busy", 1.2, "impossible"),
+        ("fairness", -0.1, "impossible"),
+        ("fairness", 1.0000000000000002, None),
+        ("cpu_busy", 1.0, None),
+    ],
+)
+def test_a_share_outside_0_to_1_is_impossible(doubts, turns, metric, value, code):
+    rows = turns([0.9, 0.91, value], [0.9, 0.92, 0.93], metric=metric, unit="1")
+    found = doubts(rows, DESIGN.replace("throughput", metric).replace("2 %", "2 pp"))
+    assert ("impossible" in found) == (code is not None)
+
+
+def test_the_ceiling_is_declared_or_none(write_study, turns):
+    rows = turns(BASE, FASTER)
+    for number, ceiling in enumerate(("", 'ceiling = "120 Mbit/s"\n')):
+        study = open_study(write_study(DESIGN + ceiling, rows, name=f"a/{number}"))
+        (question,) = checks.material(study).asked
+        expected = (120e6, "the declared ceiling") if ceiling else None
+        assert checks.ceiling(study, question) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "link", "change", "expected"),
+    [
+        ("tcp-egress80", "1 Gbit/s", {}, (941.48e6, "the 1 Gbit/s link")),
+        ("tcp-egress80", "2.5 Gbit/s", {}, (2353.7e6, "the 2.5 Gbit/s link")),
+        ("udp-up-20mbit", "1 Gbit/s", {}, (954.98e6, "the 1 Gbit/s link")),
+        (
+            "udp-up-20mbit",
+            "1 Gbit/s",
+            {"target_bitrate": 30_000_000, "num_streams": 2},
+            (60e6, "the offered load"),
+        ),
+    ],
+)
+def test_the_ceiling_of_link_and_offered_load(
+    write_study, name, link, change, expected
+):
+    golden = GOLDEN / f"lab-{name}.json"
+    files = {"d/baseline/boot-1/run-1/t.iperf3.json": iperf3(golden, **change)}
+    design = f'{DESIGN}[devices.d]\nlink = "{link}"\n'
+    study = open_study(write_study(design, (), files))
+    limit, why = checks.ceiling(study, checks.material(study).asked[0])
+    assert (limit, why) == (pytest.approx(expected[0], rel=1e-5), expected[1])
+
+
+def test_units_at_the_ceiling_are_told(doubts, turns):
+    ceiling, _ = to_base(110.5, "Mbit/s")
+    found = doubts(turns(BASE, FASTER), DESIGN + f'ceiling = "{ceiling} bit/s"\n')
+    assert found["saturated"].caveat.text == (
+        "6 of 6 patched units reach the declared ceiling (110.5 Mbit/s)"
+    )
+
+
+def test_a_full_cpu_in_every_variant_is_told(doubts, turns):
+    rows = turns(BASE, FASTER)
+    full = turns([99.9] * 6, [99.8] * 6, metric="cpu_busy_max", unit="%")
+    assert (
+        "the busiest CPU is full" in doubts([*rows, *full])["cpu-saturated"].caveat.text
+    )
+
+
+def test_few_different_values_are_ties(doubts, turns):
+    found = doubts(
+        turns([100, 101, 100, 101, 100, 101], [101, 100, 101, 100, 101, 100])
+    )
+    assert found["ties"].caveat.text == "only 2 different values in 12 units"
+
+
+def test_a_wide_gap_parts_two_groups(doubts, turns):
+    found = doubts(turns([100, 101, 99, 100, 100.5], [130, 131, 129, 160, 161]))
+    text = found["two-modes"].caveat.text
+    assert text.startswith("patched falls into two groups; the gap is 14.5 times")
+
+
+def test_a_unit_far_from_the_others_is_named_and_kept(doubts, turns):
+    found = doubts(turns([*BASE[:5], 150], FASTER))["outlier"]
+    assert "kept in all figures and tests: baseline run-06" in found.caveat.text

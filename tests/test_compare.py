@@ -1,0 +1,328 @@
+"""Units of two variants become a change with its interval, and nothing else does."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from patchstudy import checks
+from patchstudy.compare import compare, sensitive
+from patchstudy.errors import GrainError
+from patchstudy.findings import assess
+from patchstudy.metrics import Scale
+from patchstudy.study import open_study
+from patchstudy.tables import per_interval, per_run, per_unit, questions
+
+ORACLE = json.loads(
+    (Path(__file__).parent / "oracles" / "29_golden_cases.json").read_text()
+)
+DESIGN = """\
+question = "Is it faster?"
+unit = "run"
+[[metrics]]
+name = "{metric}"
+role = "primary"
+margin = "2 %"
+"""
+RATE = DESIGN.format(metric="throughput")
+BASE = [200.1, 203.4, 198.7, 201.9, 200.6]
+PATCHED = [297.5, 301.2, 295.8, 303.9, 299.4]
+
+
+@pytest.fixture
+def found(write_study):
+    """Return a function that assesses rows and returns the findings by their key."""
+
+    def assess_rows(rows, design=RATE, name="driver/patch"):
+        assessment = assess(open_study(write_study(design, rows, name=name)))
+        return {
+            (one.comparison.question.key, one.comparison.variant): one
+            for one in assessment.findings
+        }
+
+    return assess_rows
+
+
+@pytest.fixture
+def one(found):
+    """Return a function that assesses rows with one question."""
+
+    def assess_rows(rows, design=RATE, name="driver/patch"):
+        (finding,) = found(rows, design, name).values()
+        return finding
+
+    return assess_rows
+
+
+# ---- grain --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", [per_run, per_interval])
+def test_rows_that_are_no_units_are_refused(write_study, turns, table):
+    study = open_study(write_study(RATE, turns(BASE, PATCHED)))
+    asked = questions(per_run(study), study.design)
+    with pytest.raises(
+        GrainError, match="compare needs the table of experimental unit"
+    ):
+        compare(table(study), asked, study.design)
+
+
+def test_a_unit_that_stands_twice_is_refused(write_study, turns):
+    study = open_study(write_study(RATE, turns(BASE, PATCHED)))
+    runs = per_run(study)
+    asked = questions(runs, study.design)
+    units = per_unit(runs, asked)
+    units.loc[1, ["variant", "unit"]] = units.loc[0, ["variant", "unit"]]
+    with pytest.raises(GrainError, match="stands twice in the table"):
+        compare(units, asked, study.design)
+
+
+def test_dropping_the_mark_of_the_grain_is_refused(write_study, turns):
+    study = open_study(write_study(RATE, turns(BASE, PATCHED)))
+    runs = per_run(study)
+    units = per_unit(runs, questions(runs, study.design))
+    units.attrs.clear()
+    with pytest.raises(GrainError):
+        compare(units, questions(runs, study.design), study.design)
+
+
+# ---- golden cases -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ORACLE["cases"], ids=lambda case: case["name"])
+def test_golden_case(one, turns, case):
+    cost = case["better"] == "lower"
+    metric, unit = ("cpu_per_byte", "ns/byte") if cost else ("throughput", "Mbit/s")
+    design = DESIGN.format(metric=metric)
+    if case["paired"]:
+        design = 'block = "block"\n' + design
+    rows = turns(
+        case["base"], case["patched"], metric=metric, unit=unit, blocks=case["paired"]
+    )
+    finding = one(rows, design)
+    effect, sign = finding.comparison.effect, -1 if cost else 1
+    assert sign * effect.value == pytest.approx(case["beta"], rel=1e-9)
+    for confidence, name in ((0.95, "ci95"), (0.90, "ci90")):
+        interval = effect.interval(confidence)
+        bounds = sorted((sign * interval.low, sign * interval.high))
+        assert bounds == pytest.approx(case[name], rel=1e-9, abs=1e-12)
+    assert effect.df == pytest.approx(case["df"], rel=1e-9)
+    assert finding.comparison.p_value == pytest.approx(case["p"], rel=1e-6)
+    assert finding.verdict == case["verdict"]
+    assert case["size"] is None or finding.qualifiers[0] == case["size"]
+    assert finding.margin == pytest.approx(ORACLE["M"])
+    assert ("fragile" in finding.qualifiers) == case["name"].startswith("n2_")
+
+
+def test_nested_runs_are_compared_by_boot(one):
+    nested = ORACLE["nested"]
+    shared = {"metric": "throughput", "unit": "Mbit/s", "device": "d", "workload": "t"}
+    rows = [
+        {**shared, "variant": variant, "boot": f"{name}{boot}", "run": run, "value": n}
+        for variant, name in (("baseline", "base"), ("patched", "patched"))
+        for boot, values in enumerate(nested[f"{name}_boots"])
+        for run, n in enumerate(values)
+    ]
+    comparison = one(rows).comparison
+    expected = nested["boot_level"]
+    interval = comparison.effect.interval(0.95)
+    assert comparison.unit_of_analysis == "boot"
+    assert (comparison.n_baseline, comparison.baseline.n) == (9, 3)
+    assert comparison.effect.value == pytest.approx(expected["beta"], rel=1e-4)
+    assert (interval.low, interval.high) == pytest.approx(expected["ci95"], rel=1e-3)
+    naive = nested["naive_runs_as_replicates"]["ci95"]
+    assert interval.high - interval.low > 2.5 * (naive[1] - naive[0])
+
+
+def edge(name):
+    return next(case for case in ORACLE["edge"] if case["name"] == name)
+
+
+def test_one_run_each_has_a_ratio_and_no_verdict(one, turns):
+    case = edge("n1_sis900")
+    finding = one(turns(case["base"], case["patched"]))
+    assert finding.verdict == "not assessable"
+    assert finding.comparison.change is None
+    assert "the ratio of the means is 250.8" in finding.sentence
+
+
+def test_no_spread_and_no_difference_is_equivalent_by_the_resolution(one, turns):
+    case = edge("zero_var_equal")
+    finding = one(turns(case["base"], case["patched"], resolution="0.01"))
+    effect = finding.comparison.effect
+    assert effect.standard_error == pytest.approx(
+        case["expected"]["se_floor"], rel=1e-6
+    )
+    assert effect.df == case["expected"]["df"]
+    assert finding.verdict == "equivalent"
+    assert finding.comparison.p_value is None
+    assert "identical in every run" in finding.sentence
+
+
+def test_no_spread_and_a_difference_is_better_by_the_resolution(one, turns):
+    case = edge("zero_var_different")
+    finding = one(turns(case["base"], case["patched"], resolution="1"))
+    effect = finding.comparison.effect
+    assert effect.standard_error == pytest.approx(
+        case["expected"]["se_floor"], rel=1e-6
+    )
+    assert (finding.verdict, finding.qualifiers[0]) == ("better", "material")
+    assert finding.comparison.companion.p_value == pytest.approx(0.1)
+
+
+def test_zeros_have_a_difference_and_no_ratio(one, turns):
+    case = edge("zeros_in_rate")
+    comparison = one(turns(case["base"], case["patched"])).comparison
+    assert comparison.scale is Scale.DIFFERENCE
+    assert comparison.change.value == pytest.approx(11e6)
+    assert comparison.companion.p_value == pytest.approx(0.1)
+    assert [caveat.code for caveat in comparison.caveats][:1] == ["no-ratio"]
+
+
+def test_negative_values_have_a_difference(one, turns):
+    case = edge("negative")
+    comparison = one(turns(case["base"], case["patched"])).comparison
+    assert comparison.scale is Scale.DIFFERENCE
+    assert comparison.baseline.geometric_mean is None
+
+
+def test_hodges_lehmann_stands_beside_the_estimate(one, turns):
+    companion = one(turns(BASE, PATCHED)).comparison.companion
+    case = ORACLE["hodges_lehmann"]["material_log"]
+    assert math.log1p(companion.estimate.value) == pytest.approx(case["estimate"])
+    assert companion.p_value == pytest.approx(case["p_exact"])
+    assert (companion.wins, companion.pairs) == (25, 25)
+
+
+# ---- laws ---------------------------------------------------------------------------
+
+
+def test_another_unit_of_the_table_changes_nothing(one, turns):
+    mbit = one(turns(BASE, PATCHED), name="a/mbit")
+    kbit = [[1000 * value for value in values] for values in (BASE, PATCHED)]
+    other = one(turns(*kbit, unit="kbit/s"), name="a/kbit")
+    assert other.verdict == mbit.verdict
+    assert other.comparison.effect.value == pytest.approx(mbit.comparison.effect.value)
+
+
+def test_a_constant_factor_leaves_the_ratio(one, turns):
+    plain = one(turns(BASE, PATCHED), name="a/plain").comparison.effect
+    scaled = [[3.7 * value for value in values] for values in (BASE, PATCHED)]
+    factor = one(turns(*scaled), name="a/scaled").comparison.effect
+    assert factor.value == pytest.approx(plain.value)
+    assert factor.standard_error == pytest.approx(plain.standard_error)
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_swapping_the_variants_mirrors_the_change(one, turns, blocks):
+    design = ('block = "block"\n' if blocks else "") + RATE
+    there = one(turns(BASE, PATCHED, blocks=blocks), design, "a/there")
+    back = one(turns(PATCHED, BASE, blocks=blocks), design, "a/back")
+    forward, backward = there.comparison.effect, back.comparison.effect
+    assert backward.value == pytest.approx(-forward.value)
+    assert backward.standard_error == pytest.approx(forward.standard_error)
+    assert (there.verdict, back.verdict) == ("better", "worse")
+    assert there.qualifiers == back.qualifiers
+
+
+def test_the_order_of_the_rows_changes_nothing(one, turns):
+    rows = turns(BASE, PATCHED)
+    there = one(rows, name="a/there")
+    back = one(reversed(rows), name="a/back")
+    assert there.sentence == back.sentence
+    assert there.comparison.effect == back.comparison.effect
+
+
+def test_another_device_never_changes_a_verdict(found, turns):
+    rows = turns(BASE, PATCHED)
+    alone = found(rows, name="a/alone")
+    both = found([*rows, *turns([1, 5, 2], [3, 1, 9], device="b")], name="a/both")
+    key = ("router/tcp/throughput", "patched")
+    assert both[key].verdict == alone[key].verdict
+    assert both[key].comparison.effect == alone[key].comparison.effect
+    assert both[key].qualifiers == alone[key].qualifiers
+    assert both[key].comparison.p_adjusted > alone[key].comparison.p_adjusted
+
+
+# ---- blocks -------------------------------------------------------------------------
+
+
+def test_a_block_without_both_variants_is_told_and_not_counted(one, turns):
+    rows = turns([100.0, 108, 95, 112], [103.0, 111.5, 97.5], blocks=True)
+    finding = one(rows, 'block = "block"\n' + RATE)
+    caveats = {caveat.code: caveat for caveat in finding.comparison.caveats}
+    assert finding.comparison.blocks == 3
+    assert "1 unit(s) lie in no block" in caveats["unmatched-block"].text
+    assert "(block 04)" in caveats["unmatched-block"].text
+
+
+def test_several_runs_of_a_block_are_averaged_before_they_are_paired(one, turns):
+    rows = [
+        row | {"block": (int(row["run"]) + 1) // 2}
+        for row in turns([100.0, 102, 90, 92, 95, 97], [110.0, 112, 99, 101, 104, 107])
+    ]
+    comparison = one(rows, 'block = "block"\n' + RATE).comparison
+    assert (comparison.blocks, comparison.n_baseline) == (3, 6)
+    assert comparison.effect.df == 2
+    assert comparison.unit_of_analysis == "block (mean of its runs per variant)"
+
+
+def test_one_shared_block_is_no_pairing(one, turns):
+    rows = turns(BASE, PATCHED, blocks=True)
+    for row in rows[2:]:
+        row["block"] = row["block"] + row["variant"]
+    comparison = one(rows, 'block = "block"\n' + RATE).comparison
+    assert comparison.blocks == 0
+    assert comparison.method.startswith("Welch")
+
+
+# ---- families -----------------------------------------------------------------------
+
+
+def test_p_is_adjusted_by_holm_within_the_primary_family(found, turns):
+    rows = [
+        *turns([100, 101, 99, 100], [102, 101, 103, 102]),
+        *turns([100, 101, 99, 100], [101, 100, 102, 102], device="b"),
+    ]
+    one, two = sorted(
+        (finding.comparison for finding in found(rows).values()),
+        key=lambda comparison: comparison.p_value,
+    )
+    assert one.p_adjusted == pytest.approx(2 * one.p_value)
+    assert two.p_adjusted == pytest.approx(max(two.p_value, one.p_adjusted))
+
+
+def test_every_patched_variant_is_compared_with_the_baseline(found, turns):
+    rows = turns(BASE, PATCHED)
+    third = [row | {"variant": "placebo"} for row in turns(BASE, BASE)[1::2]]
+    design = 'patched = ["patched", "placebo"]\n' + RATE
+    result = found([*rows, *third], design)
+    assert {key[1]: one.verdict.value for key, one in result.items()} == {
+        "patched": "better",
+        "placebo": "equivalent",
+    }
+
+
+# ---- sensitivity --------------------------------------------------------------------
+
+
+def test_one_wild_run_makes_the_result_depend_on_few_runs(one, turns):
+    base = [100.0, 100.1, 100.2, 100.3, 100.4, 100.5]
+    finding = one(turns(base, [101.0, 101.1, 101.2, 101.3, 101.4, 190.0]))
+    assert finding.comparison.p_value > 0.2
+    assert finding.comparison.companion.p_value < 0.05
+    assert sensitive(finding.comparison)
+    assert "fragile" in finding.qualifiers
+
+
+def test_a_clean_result_does_not_depend_on_few_runs(one, turns):
+    assert not sensitive(one(turns(BASE, PATCHED)).comparison)
+
+
+def test_doubts_reach_the_comparison_that_they_concern(write_study, turns):
+    study = open_study(write_study(RATE, turns([1.0, 2.0], [3.0, 4.0])))
+    material = checks.material(study)
+    doubts = checks.check(material)
+    (comparison,) = compare(material.units, material.asked, study.design, doubts)
+    assert "few-units" in {caveat.code for caveat in comparison.caveats}

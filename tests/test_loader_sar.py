@@ -1,0 +1,143 @@
+"""sar's text: averages of the tool, either clock, counts from rates."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from patchstudy.errors import CaptureError
+from patchstudy.loaders import load, sar
+from patchstudy.loaders import read as read_raw
+from patchstudy.records import RawFile
+
+FILES = Path(__file__).parent / "golden" / "loaders" / "sar"
+
+
+def golden(name):
+    return sar.load(read_raw(FILES / name))
+
+
+def read(text):
+    raw = RawFile.of(Path("run.txt"), text.encode())
+    assert sar.sniff(raw)
+    return sar.load(raw)
+
+
+def whole(capture, metric, **labels):
+    """Return the value of the whole run with exactly these labels; None for none."""
+    found = [
+        one.value
+        for one in capture.measurements
+        if one.metric == metric and one.labels == labels and one.start_s is None
+    ]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def codes(capture):
+    return {one.code for one in capture.caveats}
+
+
+def corpus(shared, part):
+    """Yield the capture or the error of every file of this tool, with its row."""
+    folder = shared / "corpus" / part
+    with (folder / "MANIFEST.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["tool"] == "sar"]
+    assert rows
+    for row in rows:
+        try:
+            found = load(folder / row["path"])
+        except CaptureError as error:
+            found = error
+        yield row["path"].partition("/")[2], found, json.loads(row["expected"])
+
+
+BANNER = "Linux 6.1.0 (vm) \t11/30/26 \t_x86_64_\t(2 CPU)\n\n"
+
+
+SHARES = "CPU     %user     %nice   %system   %iowait    %steal     %idle"
+
+
+def test_the_average_of_sar_is_the_value_of_the_run():
+    text = BANNER + f"14:00:00   {SHARES}\n"
+    text += "14:00:01   all  50.00  0.00  20.00  10.00  0.00  20.00\n"
+    text += "14:00:03   all  10.00  0.00  20.00  10.00  0.00  60.00\n"
+    text += "Average:   all  23.33  0.00  20.00  10.00  0.00  46.67\n"
+    capture = read(text)
+    assert whole(capture, "cpu_busy") == pytest.approx(0.4333)
+    spans = [(one.start_s, one.end_s) for one in capture.measurements if one.end_s]
+    assert spans == [(0, 1), (1, 3)]
+    assert "softirq-absent" in codes(capture)
+
+
+def test_without_an_average_means_are_weighted_by_time():
+    text = BANNER + f"14:00:00   {SHARES}\n"
+    text += "14:00:01   all  40.00  0.00  20.00  10.00  0.00  30.00\n"
+    text += "14:00:03   all  10.00  0.00  20.00  10.00  0.00  60.00\n"
+    capture = read(text)
+    assert whole(capture, "cpu_busy") == pytest.approx(0.4)
+    assert "cut-short" in codes(capture)
+
+
+def test_packets_and_drops_of_an_interface_are_read_with_twelve_hours():
+    capture = golden("cap-en_US-n-DEV-EDEV.txt")
+    rx = {"interface": "hr0", "direction": "rx"}
+    assert whole(capture, "packet_rate", **rx) == 10387.5
+    (drops,) = [
+        one
+        for one in capture.measurements
+        if one.metric == "drops" and one.labels == rx
+    ]
+    assert (drops.value, drops.exposure) == (0, 2 * 10387.5)
+    assert whole(capture, "event:rxkB/s", interface="hr0") == 6512.19
+
+
+def test_all_shares_tell_the_softirqs():
+    capture = golden("cap-u-ALL.txt")
+    assert whole(capture, "cpu_softirq") == 0.135
+    assert capture.facts["number_of_cpus"] == 2
+
+
+def test_switches_are_the_rate_times_the_seconds():
+    text = BANNER + "14:00:00       proc/s   cswch/s\n14:00:02  1.00  500.00\n"
+    text += "Average:  1.00  500.00\n"
+    capture = read(text)
+    assert whole(capture, "context_switches") == 1000
+    assert "count-from-rate" in codes(capture)
+
+
+def test_a_decimal_comma_is_a_comma_and_never_a_thousand():
+    text = BANNER + f"14:00:00   {SHARES}\n"
+    text += "14:00:01   all  40,12  0,00  20,00  9,88  0,00  30,00\n"
+    assert whole(read(text), "cpu_busy") == pytest.approx(0.6012)
+
+
+def test_a_number_with_three_decimals_is_refused():
+    text = BANNER + f"14:00:00   {SHARES}\n14:00:01   all  40,123 0 0 0 0 0\n"
+    with pytest.raises(CaptureError, match=r"run.txt:4: '40,123' is not a number"):
+        read(text)
+
+
+def test_shares_that_do_not_add_up_are_refused():
+    text = BANNER + f"14:00:00   {SHARES}\n"
+    text += "14:00:01   all  40.00  0.00  20.00  9.88  0.00  3.00\n"
+    with pytest.raises(CaptureError, match=r"add up to 72.9 %, not to 100 %"):
+        read(text)
+
+
+def test_a_restart_within_the_file_is_a_doubt():
+    text = BANNER + f"14:00:00   {SHARES}\n"
+    text += "14:00:01   all  40.00  0.00  20.00  10.00  0.00  30.00\n"
+    text += "14:00:02       LINUX RESTART\t(2 CPU)\n"
+    assert "restarted" in codes(read(text))
+
+
+def test_the_corpus_gives_its_values(shared):
+    for name, found, wanted in corpus(shared, "sys"):
+        for interface, rates in wanted.get("average", {}).items():
+            for way in ("rx", "tx"):
+                labels = {"interface": interface, "direction": way}
+                rate = whole(found, "packet_rate", **labels)
+                assert rate == rates[f"{way}pck/s"], name
+        assert found.measurements

@@ -1,0 +1,171 @@
+"""What a report shows: every section of every study, also where there is nothing."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from patchstudy.findings import assess
+from patchstudy.report import sections
+from patchstudy.report.table import Note, Table, Vector
+from patchstudy.study import open_study
+
+DATA = Path(__file__).parents[1] / "data"
+SHIPPED = sorted(
+    path.parent.relative_to(DATA).as_posix() for path in DATA.glob("*/*/study.toml")
+)
+SECTIONS = sorted(
+    name
+    for name, function in inspect.getmembers(sections, inspect.isfunction)
+    if function.__module__ == sections.__name__
+    and not name.startswith("_")
+    and name != "show"
+)
+
+
+def parts(name, assessment):
+    """Return the parts of a section as a list."""
+    made = getattr(sections, name)(assessment)
+    return list(made) if isinstance(made, tuple) else [made]
+
+
+@pytest.fixture
+def bare(made):
+    """Return a study with one metric from a table, assessed: no guards, no profile."""
+    return assess(open_study(made()))
+
+
+def test_there_are_sections():
+    assert {"verdict", "guards", "forest", "all_runs", "provenance"} <= set(SECTIONS)
+    assert len(SECTIONS) > 15
+
+
+@pytest.mark.parametrize("study", SHIPPED)
+def test_every_section_has_something_to_show(study, assessed):
+    for name in SECTIONS:
+        shown = parts(name, assessed(study))
+        assert shown, name
+        for part in shown:
+            assert isinstance(part, Table | Note | Vector), name
+            assert_described(part)
+
+
+def assert_described(part):
+    if isinstance(part, Vector):
+        assert part.alt.strip()
+        assert part.caption.strip()
+        assert part.svg.lstrip().startswith(b"<")
+    elif isinstance(part, Table):
+        assert part.caption.strip()
+        assert part.rows
+    else:
+        assert part.text.strip()
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ("guards", "No guard is declared: what the patch costs is unknown."),
+        ("guard_runs", "No guard is harmed or unresolved."),
+        ("course", "No tool printed intervals."),
+        ("treatment", "No fact of the runs is recorded, so this cannot be told."),
+        ("mechanism", "No mechanism is declared or profiled."),
+        ("profile", "There is no profile of both variants."),
+        ("exploratory", "No further metric was measured."),
+        ("claims", "No claim of a mail is recorded in study.toml."),
+    ],
+)
+def test_a_section_with_nothing_to_show_says_so(section, words, bare):
+    assert [part.text for part in parts(section, bare)] == [words]
+
+
+def test_a_bare_study_has_all_other_sections(bare):
+    for name in SECTIONS:
+        for part in parts(name, bare):
+            assert_described(part)
+
+
+def test_units_that_are_too_few_are_shown_as_such(made):
+    folder = made()
+    lines = (folder / "measurements.csv").read_text().splitlines(keepends=True)
+    (folder / "measurements.csv").write_text("".join(lines[:3]))
+    assessment = assess(open_study(folder))
+    for name in SECTIONS:
+        assert parts(name, assessment)
+    (note,) = parts("forest", assessment)
+    assert note.text == "Nothing could be compared."
+
+
+@pytest.mark.parametrize(
+    "name", [r"<b>x</b>$\frac$", "a\x1b[31m\nb\U0001f600", "$" + "x" * 200]
+)
+def test_a_hostile_name_breaks_no_section(name, made):
+    assessment = assess(open_study(made(device=name, workload=name)))
+    for section in SECTIONS:
+        for part in parts(section, assessment):
+            bundle = part._repr_mimebundle_()
+            data = bundle[0] if isinstance(bundle, tuple) else bundle
+            markup = data.get("text/html", "") + data.get("image/svg+xml", "")
+            assert "<b>x" not in markup
+            assert "\x1b" not in markup
+
+
+def test_the_level_of_the_study_stands_in_the_tables(made):
+    folder = made()
+    toml = folder / "study.toml"
+    toml.write_text(f"alpha = 0.1\n{toml.read_text()}")
+    (table,) = parts("changes", assess(open_study(folder)))
+    assert "Change [90 %]" in [column.name for column in table.columns]
+
+
+def test_a_difference_in_another_unit_is_not_drawn_in_points(made):
+    folder = made()
+    for name in ("study.toml", "measurements.csv"):
+        path = folder / name
+        path.write_text(
+            path.read_text().replace("throughput,Mbit/s", "retransmits,1")
+            .replace('"throughput"', '"retransmits"')
+            .replace('margin = "2 %"', "")
+        )  # fmt: skip
+    (finding,) = assess(open_study(folder)).findings
+    row = sections._forest_row(finding)
+    assert row["axis"] == "count"
+    assert row["change"] == pytest.approx(10, rel=0.05)
+
+
+def test_a_treatment_that_differs_as_declared_is_told_from_one_that_does_not(assessed):
+    (table,) = parts("treatment", assessed("qmi_wwan/tx-skb-orphan"))
+    meaning = {row[0]: row[-1] for row in table.rows}
+    assert meaning["module"] == "differs, as declared"
+    assert meaning["iperf3 version"] == "same"
+
+
+def test_a_claim_stands_beside_what_was_found(made):
+    folder = made()
+    toml = folder / "study.toml"
+    toml.write_text(
+        f'{toml.read_text()}[[claims]]\ntext = "10 % faster"\nmetric = "throughput"\n'
+        'change = "+10 %"\n[[claims]]\ntext = "less loss"\nmetric = "loss"\n'
+    )
+    (table,) = parts("claims", assess(open_study(folder)))
+    assert table.rows[0][:3] == ("10 % faster", "throughput", "+10 %")
+    assert table.rows[0][3].startswith("router, tcp: +10.0")
+    assert table.rows[1][2:] == ("-", "cannot be checked: not measured")
+
+
+def test_the_digests_shown_are_those_of_the_results(assessed):
+    from patchstudy.report.results import digest, results
+
+    assessment = assessed("qmi_wwan/same-module")
+    said = " ".join(
+        part.text for part in parts("provenance", assessment) if isinstance(part, Note)
+    )
+    content = results(assessment)
+    assert f"(report.json): sha256 {digest(content)}." in said
+    assert f"All inputs: sha256 {content['provenance']['inputs_sha256']}." in said
+
+
+def test_show_shows_one_part_or_several(capsys):
+    sections.show(Note("text", "one"))
+    sections.show((Note("text", "two"), Note("text", "three")))
+    assert capsys.readouterr().out.count("Note(") == 3

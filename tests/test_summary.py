@@ -1,0 +1,94 @@
+"""The page of all studies: what it reads, lists, draws and links to."""
+
+import json
+
+import pytest
+
+from patchstudy.errors import StudyError
+from patchstudy.findings import assess
+from patchstudy.report import summary
+from patchstudy.report.results import results, to_bytes
+from patchstudy.report.table import Note, Vector
+from patchstudy.study import open_study
+
+
+@pytest.fixture
+def reports(tmp_path, made):
+    """Return a folder with the result of one study and the failure of another."""
+    folder = tmp_path / "reports"
+    (folder / "driver" / "patch").mkdir(parents=True)
+    content = to_bytes(results(assess(open_study(made()))))
+    (folder / "driver" / "patch" / "report.json").write_bytes(content)
+    (folder / "driver" / "patch" / "report.html").write_text("")
+    listed = [
+        {"study": "driver/patch", "report": True, "error": ""},
+        {"study": "driver/torn", "report": False, "error": "study.toml: not TOML"},
+    ]
+    (folder / "index.json").write_text(json.dumps({"studies": listed}))
+    return folder
+
+
+def test_every_study_has_a_row_with_its_decision(reports):
+    table = summary.overview(summary.summary(reports))
+    ((name, decision, primary, guards),) = table.rows
+    assert (name, decision, guards) == ("driver/patch", "accept", "none")
+    assert primary.startswith("router: throughput on tcp: better by +10")
+
+
+def test_a_failure_is_told_with_its_reason(reports):
+    (note,) = summary.failures(summary.summary(reports))
+    assert note.text == "driver/torn: no new report: study.toml: not TOML"
+
+
+def test_links_lead_to_the_files_that_are_there(reports):
+    bundle = summary.links(summary.summary(reports))._repr_mimebundle_()
+    assert bundle["text/markdown"] == (
+        "- driver/patch, accept: [html](driver/patch/report.html), "
+        "[json](driver/patch/report.json)"
+    )
+
+
+def test_markup_in_a_name_stays_text():
+    items = (("<b>[x](y)*", (("html", "a b/(c)/report.html"),)),)
+    shown = summary.Links(items=items)._repr_mimebundle_()["text/markdown"]
+    assert shown == (r"- \<b\>\[x\]\(y\)\*: [html](a%20b/%28c%29/report.html)")
+
+
+def test_every_primary_change_is_drawn(reports):
+    drawn = summary.forest(summary.summary(reports))
+    assert isinstance(drawn, Vector)
+    assert drawn.alt.startswith("Supported on router: throughput on tcp")
+
+
+def test_nothing_to_draw_is_said(tmp_path):
+    found = summary.Summary(folder=tmp_path, reports={}, errors={})
+    assert summary.forest(found) == Note("caveat", "Nothing could be compared.")
+    assert summary.overview(found).rows == ()
+    (note,) = summary.failures(found)
+    assert note.text == "Every study has its report."
+
+
+@pytest.mark.parametrize(
+    ("unit", "high", "scale", "axis"),
+    [
+        ("1", 0.5, "difference", (0.01, "pp")),
+        ("1", 30.0, "difference", (1.0, "count")),
+        ("s", 0.002, "difference", (1e-3, "ms")),
+        ("s", 0.002, "ratio", (0.01, "%")),
+    ],
+)
+def test_a_change_is_drawn_in_its_unit(unit, high, scale, axis):
+    values = {"high": high}
+    one = {"unit": unit, "change": {"scale": scale}}
+    assert summary._axis({**one, "baseline": values, "patched": values}) == axis
+
+
+def test_a_folder_without_reports_says_what_to_do(tmp_path):
+    with pytest.raises(StudyError, match=r"index.json: no such file; run patchstudy"):
+        summary.summary(tmp_path)
+
+
+def test_a_damaged_result_is_named(reports):
+    (reports / "driver" / "patch" / "report.json").write_text("{")
+    with pytest.raises(StudyError, match=r"report.json: not JSON \(.*\); report again"):
+        summary.summary(reports)

@@ -1,0 +1,216 @@
+"""The block for the mailing list: what it says, and that git leaves it alone."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from patchstudy.findings import assess
+from patchstudy.report import text as text_module
+from patchstudy.report.text import WIDTH, ascii_only, text
+from patchstudy.study import open_study
+
+DATA = Path(__file__).parents[1] / "data"
+SHIPPED = sorted(
+    path.parent.relative_to(DATA).as_posix() for path in DATA.glob("*/*/study.toml")
+)
+HOSTILE = [
+    pytest.param("caf\u00e9 \U0001f600 \u4e2d", id="unicode"),
+    pytest.param("a\nb\u2028c\td", id="line breaks"),
+    pytest.param("a\x1b[31mb\x00\x7f\u202e", id="control characters"),
+    pytest.param("f" * 64, id="sha256"),
+    pytest.param("0123456789ABCDEF0123", id="upper-case commit"),
+    pytest.param("e" * 200, id="hex over several lines"),
+    pytest.param("--- a/b", id="patch"),
+    pytest.param("---", id="three dashes"),
+    pytest.param("diff --git a/b b/b", id="diff"),
+    pytest.param("Index: b", id="index"),
+    pytest.param("#x", id="comment"),
+    pytest.param("From me", id="mbox"),
+    pytest.param("From: me", id="header"),
+    pytest.param("> x", id="quote"),
+    pytest.param("<b>x</b> *y* $z$ \\n", id="markup"),
+    pytest.param("--- " + "x" * 68, id="patch of a full line"),
+]
+GROUPED = """\
+question = "Which variant is faster?"
+alpha = 0.1
+patched = ["one", "two"]
+unit = "run"
+[[metrics]]
+name = "throughput"
+role = "primary"
+"""
+
+
+def assert_laws(block):
+    """No line is taken for a part of a patch, of a mail, or for a commit."""
+    assert block.endswith("\n")
+    assert not block.endswith("\n\n")
+    for line in block.removesuffix("\n").split("\n"):
+        assert len(line) <= WIDTH
+        assert line.isascii()
+        assert line.isprintable()
+        assert line == line.rstrip()
+        assert not re.match(r"---|diff |Index:|#|From[ :]|>", line)
+        assert not re.search(r"\b[0-9a-f]{12,40}\b", line, re.IGNORECASE)
+
+
+def git(folder, *words, given=None):
+    """Return what git prints in a folder, without the user's own settings."""
+    environment = {
+        "PATH": "/usr/bin:/bin:/usr/local/bin",
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "A",
+        "GIT_AUTHOR_EMAIL": "a@example.org",
+        "GIT_COMMITTER_NAME": "A",
+        "GIT_COMMITTER_EMAIL": "a@example.org",
+    }
+    done = subprocess.run(
+        ["git", *words],
+        cwd=folder,
+        env=environment,
+        input=given,
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Return a git repository with one commit, or skip."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed: mail of a commit not tested")
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    git(folder, "commit", "--quiet", "--allow-empty", "-m", "Begin")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["qmi_wwan/tx-skb-orphan", "qmi_wwan/same-module-sequential", "veth/txqueuelen"],
+)
+def test_the_block_of_a_shipped_study(name, assessed, golden):
+    golden(text(assessed(name)), f"text/{name.replace('/', '-')}.txt")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_block_keeps_the_laws(name, assessed):
+    assert_laws(text(assessed(name)))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_block_says_what_was_decided_and_what_was_not_measured(name, assessed):
+    assessment = assessed(name)
+    lines = text(assessment).splitlines()
+    assert lines[0] == f"{name}: {assessment.decision}"
+    words = " ".join(lines)
+    for one in assessment.study.design.not_measured:
+        assert one in words
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_git_carries_the_block_unchanged(name, assessed, repository):
+    message = f"driver: make it faster\n\n{text(assessed(name))}"
+    (repository / "driver.c").write_text("int x;\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "-F", "-", given=message.encode())
+    mail = git(repository, "format-patch", "--stdout", "-1")
+    git(repository, "mailinfo", "message", "patch", given=mail)
+    body = (repository / "message").read_text()
+    assert body == message.partition("\n\n")[2]
+    git(repository, "reset", "--quiet", "--hard", "HEAD~")
+    git(repository, "am", "--quiet", given=mail)
+    assert git(repository, "log", "-1", "--format=%B").decode() == f"{message}\n"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_keeps_the_laws(name, made):
+    folder = made(device=name, workload=name)
+    assert_laws(text(assess(open_study(folder))))
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_any_words_keep_the_laws(first, second):
+    lines = text_module._wrapped(f"{first} --- {second}")
+    block = "\n".join(text_module._HASH.sub(r"\1..", line) for line in lines)
+    assert_laws(block.rstrip("\n") + "\n")
+
+
+@given(st.text())
+def test_ascii_only_is_one_printable_line_and_stable(words):
+    line = ascii_only(words)
+    assert line.isascii()
+    assert line == "" or line.isprintable()
+    assert ascii_only(line) == line
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("3.1 \u00b1 0.2 \u00b5s", "3.1 +/- 0.2 us"),
+        ("caf\u00e9 \u2192 \u2260", "cafe -> ="),
+        ("\u4e2d\x1b", r"\u4e2d\x1b"),
+        ("  a\r\n b ", "a b"),
+    ],
+)
+def test_ascii_only(words, line):
+    assert ascii_only(words) == line
+
+
+def test_a_line_that_is_indented_for_safety_loses_nothing():
+    words = "--- " + "x" * 68
+    assert "".join(text_module._wrapped(words)).split() == ["---", "x" * 68]
+
+
+def test_a_long_name_of_a_metric_stands_above_its_numbers(made):
+    name = "event:" + "rx_very_long_counter_name_" * 4
+    folder = made(
+        design='question = "?"\nunit = "run"\n'
+        f'[[metrics]]\nname = "{name}"\nrole = "diagnostic"\n'
+        '[[metrics]]\nname = "throughput"\nrole = "primary"\n'
+    )
+    table = (folder / "measurements.csv").read_text()
+    folder.joinpath("measurements.csv").write_text(
+        table.replace("throughput,Mbit/s", f"{name},1") + table.partition("\n")[2]
+    )
+    block = text(assess(open_study(folder)))
+    assert_laws(block)
+    assert f"  {name[:70]}\n" in block
+
+
+def test_several_variants_are_told_apart_with_the_level_of_the_study(made):
+    folder = made(design=GROUPED)
+    table = (folder / "measurements.csv").read_text()
+    (folder / "measurements.csv").write_text(
+        table.replace(",patched,", ",one,")
+        + "".join(
+            line.replace(",baseline,", ",two,") + "\n"
+            for line in table.splitlines()
+            if ",baseline," in line
+        )
+    )
+    block = text(assess(open_study(folder)))
+    assert "router, one, tcp, 6 runs each:" in block
+    assert "router, two, tcp, 6 runs each:" in block
+    assert "90% CI" in block
+    assert "router, one: throughput on tcp" in " ".join(block.split())
+
+
+def test_the_control_says_that_a_small_real_loss_is_no_gain(assessed):
+    (control,) = (
+        one
+        for one in assessed("qmi_wwan/qmap-headroom").findings
+        if one.role == "control" and one.planned.metric.name == "throughput"
+    )
+    assert "no gain: " in control.sentence
+    assert "is a real loss and far below the margin of 1 %" in control.sentence
