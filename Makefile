@@ -21,7 +21,7 @@ check: $(VENV)/test.done  ## lint, format, types, floors
 	$(BIN)/lint-imports
 
 lab: $(VENV)/lab.done  ## open the notebooks in JupyterLab
-	cd notebooks && ../$(BIN)/jupyter lab
+	cd notebooks && ../$(BIN)/jupyter lab $$([ "$$(id -u)" = 0 ] && echo --allow-root)
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) build dist $(REPORTS)/*/ $(REPORTS)/index.*

@@ -39,6 +39,7 @@ from patchstudy.tables import (
     UNIT_GRAIN,
     Question,
 )
+from patchstudy.turns import PULL, order_of, pull
 
 Array = NDArray[np.float64]
 
@@ -52,6 +53,8 @@ GAIN: Final = float(np.log1p(0.02))
 GUARDS: Final = 20
 LEVEL: Final = 2.0  # of throughput in bit/s is LEVEL * 1e8
 BASE, PATCHED = "baseline", "patched"
+#: Orders in which one variant came first, though not all of it.
+EVADING: Final = ("AAAAABBBBBA", "BAAAAABBBB", "AAAAABABBBB")
 
 
 # ---- bars ---------------------------------------------------------------------------
@@ -323,7 +326,7 @@ def judged(base: Array, new: Array, plan: Design, **more: float) -> list[Finding
     """Send logs through the real ``compare`` and ``judge``, one finding a row."""
     study = Study(
         folder=Path(), name="made/up", design=plan, runs=(), facts=(), leftovers=(),
-        files={},
+        files={}, plan=None, patch=None,
     )  # fmt: skip
     return [judge(one, study) for one in compared(base, new, plan, **more)]
 
@@ -335,9 +338,12 @@ def words(finding: Finding) -> str:
 
 
 def _question(plan: Design, row: int) -> Question:
+    """Ask the row: of another device, or of guards of another workload on one."""
     planned = plan.metrics[0]
+    guard = planned.role is Role.GUARD
+    place = ("d", f"w{row:05}") if guard else (f"d{row:05}", "tcp")
     return Question(
-        device=f"d{row:05}", workload="tcp", planned=planned, role=planned.role,
+        device=place[0], workload=place[1], planned=planned, role=planned.role,
         labels=(), tool="", place="", problem="", unit=plan.unit,
     )  # fmt: skip
 
@@ -537,12 +543,58 @@ def drift(draws: int) -> Iterator[Bar]:
         blocks = welch(*drifting("AAAABBBB", 5, size, draws))
         name = f"for comparison: all A before all B, drift of {size:g} sd, n=5"
         yield shown(name, blocks.differs())
-    late = seeded("drift", "one last").normal(size=(draws, 11))
-    late = SD * (late - 4 * np.linspace(0, 1, 11))
-    base = np.delete(late, range(5, 10), axis=1)
-    found = welch(base, late[:, 5:10])
-    yield shown("not capped: AAAAABBBBBA, drift of 4 sd", found.differs())
+    for order in EVADING:
+        found = welch(*leaning(order, 4.0, draws))
+        yield shown(f"for comparison: {order}, drift of 4 sd", found.differs())
+    yield from unbalanced(draws)
     yield sequential_cap(draws)
+
+
+def unbalanced(draws: int) -> Iterator[Bar]:
+    """Orders whose pull is just below the cap, and orders that must never be capped."""
+    cells = [
+        at_most(
+            0.06,
+            f"n={len(order) // 2}, {order}",
+            welch(*leaning(order, 4.0, draws)).differs(),
+        )
+        for n in SIZES
+        for order in _nearly_capped(n)
+    ]
+    yield worst(cells, "false positives under drift of 4 sd, pull just below the cap")
+    capped = [
+        order_of(letters, blocks, "A") in {"sequential", "rechecked"}
+        for n in SIZES
+        for letters, blocks in _taking_turns(n, few(draws))
+    ]
+    yield at_most(0.0, "ABBA, ABAB or random pairs capped", np.array(capped))
+
+
+def _nearly_capped(n: int) -> list[str]:
+    """Random orders with a pull at most a tenth below the cap."""
+    rng = seeded("nearly capped", n)
+    letters = np.repeat(["A", "B"], n)
+    drawn = ("".join(rng.permutation(letters)) for _ in range(1000))
+    return [one for one in drawn if 0.9 * PULL < pull([one]) <= PULL][:4]
+
+
+def _taking_turns(n: int, count: int) -> Iterator[tuple[str, list[int]]]:
+    """Orders that must pass, each within blocks and as a session without blocks."""
+    rng = seeded("taking turns", n)
+    pairs = ["".join(rng.choice(["AB", "BA"], size=n)) for _ in range(count)]
+    for order in ("ABBA" * n, "AB" * n, *pairs):
+        size = len(order) // n
+        yield order, [at // size for at in range(len(order))]
+        yield order, [0] * len(order)
+
+
+def leaning(order: str, size: float, draws: int) -> tuple[Array, Array]:
+    """Logs of both arms in such an order; the level falls by ``size`` sd."""
+    rng = seeded("leaning", order, size)
+    level = -size * np.linspace(0, 1, len(order))
+    runs = SD * (level + rng.normal(size=(draws, len(order))))
+    patched = np.array([letter == "B" for letter in order])
+    return runs[:, ~patched], runs[:, patched]
 
 
 def drifting(order: str, n: int, size: float, draws: int) -> tuple[Array, Array]:
@@ -573,12 +625,25 @@ def _places(order: str, n: int, draws: int, rng: np.random.Generator) -> Array:
 
 def sequential_cap(draws: int) -> Bar:
     """Better or worse said of a study in which one variant came first: never."""
-    count = few(draws)
-    base, new = drifting("AAAABBBB", 5, 4.0, count)
-    found = assessed(list(rows_in_order(base, new, "AAAABBBB")))
+    count = max(5, few(draws) // 4)
+    rows = list(rows_in_order(*drifting("AAAABBBB", 5, 4.0, count), "AAAABBBB"))
+    for order in EVADING:
+        rows += rows_of(order, *leaning(order, 4.0, count))
     answers = {Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT}
-    said = np.array([one.verdict in answers for one in found])
-    return at_most(0.0, "a verdict although all A came before all B", said)
+    said = np.array([one.verdict in answers for one in assessed(rows)])
+    return at_most(0.0, "a verdict although A came before B (4 orders)", said)
+
+
+def rows_of(order: str, base: Array, new: Array) -> list[Row]:
+    """Rows of a study on disk, a device a draw, measured in such an order."""
+    return [
+        (f"{order}{draw:05}", variant, f"{at:02}", "", place, float(side[draw, at]))
+        for variant, letter, side in ((BASE, "A", base), (PATCHED, "B", new))
+        for draw in range(len(side))
+        for at, place in enumerate(
+            (place for place, one in enumerate(order, 1) if one == letter)
+        )
+    ]
 
 
 def rows_in_order(base: Array, new: Array, order: str) -> Iterator[Row]:

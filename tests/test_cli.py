@@ -227,7 +227,7 @@ def test_a_raw_file_that_is_broken_is_named_by_check_and_text(run, made):
     assert "not used: router/baseline/boot-01/run-01/tcp.iperf3.json: not JSON" in out
     status, out, err = run("text", folder)
     assert status == 2
-    assert out.startswith("driver/patch: accept\n")
+    assert out.startswith("driver/patch: not yet\n")
     assert err.startswith(f"patchstudy: {path}: not JSON")
 
 

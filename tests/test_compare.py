@@ -11,6 +11,7 @@ from patchstudy.compare import compare, sensitive
 from patchstudy.errors import GrainError
 from patchstudy.findings import assess
 from patchstudy.metrics import Scale
+from patchstudy.stats import fieller, mean_difference_permutation_p
 from patchstudy.study import open_study
 from patchstudy.tables import per_interval, per_run, per_unit, questions
 
@@ -180,9 +181,13 @@ def test_zeros_have_a_difference_and_no_ratio(one, turns):
     assert [caveat.code for caveat in comparison.caveats][:1] == ["no-ratio"]
 
 
-def test_negative_values_have_a_difference(one, turns):
-    case = edge("negative")
-    comparison = one(turns(case["base"], case["patched"])).comparison
+def test_negative_values_have_a_difference(write_study, turns):
+    study = open_study(write_study(RATE, turns(BASE, PATCHED)))
+    runs = per_run(study)
+    asked = questions(runs, study.design)
+    units = per_unit(runs, asked)
+    units["value"] -= 2.5e8  # no file may say so, a table of changes may
+    (comparison,) = compare(units, asked, study.design)
     assert comparison.scale is Scale.DIFFERENCE
     assert comparison.baseline.geometric_mean is None
 
@@ -302,6 +307,96 @@ def test_every_patched_variant_is_compared_with_the_baseline(found, turns):
         "patched": "better",
         "placebo": "equivalent",
     }
+
+
+def test_further_variants_are_a_family_of_their_own(found, turns):
+    rows = turns([100, 101, 99, 100], [102, 101, 103, 102])
+    third = [
+        row | {"variant": "placebo"} for row in turns(BASE, [101, 99, 100, 100])[1::2]
+    ]
+    design = 'patched = ["patched", "placebo"]\n' + RATE
+    (one, two) = found([*rows, *third], design).values()
+    assert one.comparison.p_adjusted == one.comparison.p_value
+    assert two.comparison.p_adjusted == two.comparison.p_value
+
+
+# ---- second opinions ----------------------------------------------------------------
+
+
+def test_the_ratio_of_means_has_the_interval_of_fieller(one, turns):
+    ratio = one(turns(BASE, PATCHED)).comparison.ratio_of_means
+    expected = fieller(BASE, PATCHED, 0.95)
+    found = (1 + ratio.value, 1 + ratio.low, 1 + ratio.high)
+    assert found == pytest.approx((expected.value, expected.low, expected.high))
+
+
+def test_pairs_and_differences_have_no_ratio_of_means(one, turns):
+    paired = one(turns(BASE, PATCHED, blocks=True), 'block = "block"\n' + RATE, "a/b")
+    zero = one(turns([0, *BASE], [0, *PATCHED]), name="a/zero")
+    assert paired.comparison.ratio_of_means is None
+    assert zero.comparison.ratio_of_means is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "paired", "least"),
+    [((3, 3), False, 0.1), ((4, 4), False, 2 / 70), ((5, 5), True, 0.0625)],
+)
+def test_the_smallest_p_of_so_few_units_is_told(one, turns, sizes, paired, least):
+    rows = turns(BASE[: sizes[0]], PATCHED[: sizes[1]], blocks=paired)
+    design = ('block = "block"\n' if paired else "") + RATE
+    companion = one(rows, design).comparison.companion
+    assert companion.least_p == pytest.approx(least)
+    assert companion.p_value == pytest.approx(least)
+
+
+def test_losses_with_zeros_are_permuted_as_they_are(one, turns):
+    base, new = [0.0, 0, 0, 0.1, 0], [0.0, 0.2, 0.3, 0, 4.0]
+    rows = turns(base, new, metric="loss", unit="%")
+    companion = one(
+        rows, DESIGN.format(metric="loss").replace("2 %", "1 pp")
+    ).comparison
+    assert companion.companion.test == "permutation of the values"
+    assert companion.companion.p_value == pytest.approx(
+        mean_difference_permutation_p(base, new).p_value
+    )
+
+
+def test_outliers_are_left_out_beside_the_result_and_never_from_it(one, turns):
+    base = [100.0, 100.1, 100.2, 100.3, 100.4, 100.5]
+    comparison = one(turns(base, [101.0, 101.1, 101.2, 101.3, 101.4, 190.0])).comparison
+    beside = comparison.without_outliers
+    assert len(beside.left_out) == 1
+    assert comparison.patched.n == 6
+    assert beside.change.high < 0.02 < comparison.change.value
+
+
+def test_an_outlier_takes_its_block_with_it(one, turns):
+    base = [100.0, 100.1, 100.2, 100.3, 100.4, 100.5]
+    rows = turns(base, [101.0, 101.1, 101.2, 101.3, 101.4, 190.0], blocks=True)
+    comparison = one(rows, 'block = "block"\n' + RATE).comparison
+    assert comparison.blocks == 6
+    assert comparison.without_outliers.change.high < 0.02
+
+
+def test_without_outliers_nothing_stands_beside(one, turns):
+    assert one(turns(BASE, PATCHED)).comparison.without_outliers is None
+
+
+@pytest.mark.parametrize(("base", "known"), [(BASE, True), (BASE[:4], False)])
+def test_a_patch_that_adds_jitter_is_told_from_five_units(one, turns, base, known):
+    loud = [150.0, 250, 180, 220, 200][: len(base)]
+    spread = one(turns(base, loud)).comparison.spread
+    assert (spread is not None) == known
+    if spread is not None:
+        assert spread.ratio > 10
+        assert spread.p_value < 0.05
+
+
+@pytest.mark.parametrize(("many", "said"), [(9, False), (10, True)])
+def test_very_unequal_numbers_of_units_are_told(one, turns, many, said):
+    comparison = one(turns(BASE[:3], [100.0 + n for n in range(many)])).comparison
+    codes = {caveat.code for caveat in comparison.caveats}
+    assert ("unequal-n" in codes) == said
 
 
 # ---- sensitivity --------------------------------------------------------------------

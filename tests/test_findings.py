@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchstudy.findings import Decision, assess
+from patchstudy import stats
+from patchstudy.findings import Decision, assess, power_in_words
+from patchstudy.plan.needs import Wish, of_comparison
+from patchstudy.plan.order import Order
 from patchstudy.study import open_study
 
 TOP = 'question = "Is it faster?"\nunit = "run"\n'
@@ -106,7 +109,7 @@ def test_inconclusive_says_what_could_be_shown_and_how_many_runs_it_takes(
     assessed_rows, turns
 ):
     sentence = finding(assessed_rows(turns(NOISY, NOISY[::-1]))).sentence
-    assert "this could show" in sentence
+    assert "these runs could show only a change of" in sentence
     assert "runs of each variant" in sentence
     assert "no difference" not in sentence
 
@@ -197,7 +200,8 @@ NEAR = [98.4, 98.3, 98.2, 98.4, 98.3, 98.35]
 def test_ceiling(judged, values, verdict, qualifiers, words):
     one = judged(*values, CEILING)
     assert one.verdict == verdict
-    assert tuple(q for q in one.qualifiers if q != "fragile") == qualifiers
+    apart = {"fragile", "not testable on this link"}
+    assert tuple(q for q in one.qualifiers if q not in apart) == qualifiers
     assert words in one.sentence
 
 
@@ -354,12 +358,301 @@ def test_a_capped_guard_is_unresolved_however_bad(assessed_rows, turns):
     assert "confounded with time order" in finding(found, "rtt_p50").sentence
 
 
+def test_harm_without_spread_is_judged_by_its_exact_p_after_holm(assessed_rows, turns):
+    rows = turns(BASE, FASTER)
+    for number in range(4):
+        values = [110.0] * 4 if number == 0 else [100.0] * 4
+        rows += turns(
+            [100.0] * 4, values, metric="rtt_p50", unit="us", resolution="1",
+            workload=f"w{number}",
+        )  # fmt: skip
+    found = assessed_rows(rows, GUARDED)
+    one = finding(found, "rtt_p50", workload="w0")
+    assert one.comparison.p_value is None
+    assert one.comparison.companion.p_value == pytest.approx(2 / 70)
+    assert one.comparison.p_adjusted == pytest.approx(8 / 70)
+    assert one.guarded == "unresolved"
+
+
+def test_guards_of_another_device_are_another_family(assessed_rows, turns):
+    rows = [*turns(BASE, FASTER), *turns(BASE, FASTER, device="b")]
+    noise = ([100, 103, 98, 101, 99, 102], [108, 104, 111, 105, 112, 101])
+    for device in ("router", "b"):
+        rows += turns(*noise, metric="rtt_p50", unit="us", device=device)
+    found = assessed_rows(rows, GUARDED)
+    one = finding(found, "rtt_p50", device="b").comparison
+    assert one.p_adjusted == one.p_value
+
+
+def test_a_guard_that_counted_nothing_says_what_it_cannot_exclude(assessed_rows, turns):
+    guard = GUARD.replace("rtt_p50", "drops").replace("5 %", "0.1 pp")
+    rows = turns([0] * 6, [0] * 6, metric="drops", unit="1", exposure="1000000")
+    one = finding(assessed_rows([*turns(BASE, FASTER), *rows], DESIGN + guard), "drops")
+    assert "none in any run (with none in 6 runs, up to 39 % of runs may have one)" in (
+        one.sentence
+    )
+
+
 def test_loss_from_zero_breaks_a_guard(assessed_rows, turns):
     guard = GUARD.replace("rtt_p50", "loss").replace("5 %", "0.5 pp")
     loss = turns([0.0] * 6, [4.0, 5, 6, 5, 4, 6], metric="loss", unit="%")
     found = assessed_rows([*turns(BASE, FASTER), *loss], DESIGN + guard)
     assert finding(found, "loss").guarded == "broken"
     assert found.sentence.startswith("Veto: a guard is broken on router: loss on tcp")
+
+
+# ---- what could have been shown -----------------------------------------------------
+
+SPREAD = [100.0, 103, 97, 101, 99, 102]
+
+
+@pytest.mark.parametrize(
+    ("role", "words", "goal"),
+    [
+        ('"primary"', "could show only a change of", (0.05, 0.8)),
+        ('"primary"\nexpect = "same"', "could exclude only a change of", (0.1, 0.9)),
+        ('"guard"', "could exclude only harm of", (0.1, 0.8)),
+    ],
+)
+def test_the_units_needed_are_those_of_the_test_that_decides(judged, role, words, goal):
+    design = TOP + PRIMARY.replace('"primary"', role)
+    if "guard" in role:
+        design += PRIMARY.replace("throughput", "rtt_mean")
+    one = judged(SPREAD, [*SPREAD[1:], 98.5], design)
+    alpha, power = goal
+    sd = one.comparison.effect.standard_error * math.sqrt(3)
+    needed = stats.needed_n(sd, math.log(1.02), power=power, alpha=alpha)
+    shown = math.expm1(stats.detectable_change(sd, 6, power=power, alpha=alpha))
+    assert power_in_words(one) == (
+        f"these runs {words} {100 * shown:.3g} % or more; the margin of 2 % needs "
+        f"about {needed} runs of each variant"
+    )
+
+
+@pytest.mark.parametrize("name", ["veth/gro", "veth/txqueuelen"])
+def test_the_report_asks_for_as_many_units_as_the_plan(name, assessed):
+    wish = Wish(
+        detect="", power=0.8, order=Order.ABBA, seed=None, blocks=None,
+        boot_cost_s=1.0, run_cost_s=1.0,
+    )  # fmt: skip
+    found = assessed(name)
+    open_ = [one for one in found.findings if "needs about" in one.sentence]
+    assert open_
+    for one in open_:
+        need = of_comparison(one.comparison, found.material, wish)
+        assert f"needs about {need.needed} blocks" in one.sentence
+
+
+# ---- a rate at its ceiling ----------------------------------------------------------
+
+COST = '[[metrics]]\nname = "cpu_per_byte"\nrole = "diagnostic"\nmargin = "3 %"\n'
+
+
+def full(turns, old, new, **more):
+    """Return rows of a full link and of what its bytes cost."""
+    cost = turns(old, new, metric="cpu_per_byte", unit="ns/byte", **more)
+    return [*turns(FULL, FULL[::-1], **more), *cost]
+
+
+@pytest.mark.parametrize(
+    ("design", "new", "expected"),
+    [
+        pytest.param(CEILING + COST, SLOWER, ("3 %", "accept"), id="declared"),
+        pytest.param(CEILING, SLOWER, ("5 %", "accept"), id="not declared"),
+        pytest.param(CEILING, SAME, ("5 %", "reject claim"), id="unchanged"),
+        pytest.param(CEILING, FASTER, ("5 %", "reject claim"), id="dearer"),
+        pytest.param(CEILING + 'expect = "same"\n', SAME, ("5 %", "accept"), id="same"),
+        pytest.param(
+            CEILING + COST.replace("diagnostic", "primary"), SLOWER, ("3 %", "accept"),
+            id="primary itself",
+        ),
+    ],
+)  # fmt: skip
+def test_the_cost_answers_for_a_rate_at_its_ceiling(
+    assessed_rows, turns, design, new, expected
+):
+    found = assessed_rows(full(turns, BASE, new), design)
+    (one,) = [
+        one
+        for one in found.findings
+        if one.planned.metric.name == "cpu_per_byte" and one.role == "primary"
+    ]
+    assert (one.planned.margin.text, found.decision) == expected
+    assert finding(found).verdict == "saturated"
+    assert "not testable" not in finding(found).sentence
+    assert ("substitute" in one.qualifiers) == (one.planned not in
+                                                found.study.design.metrics)  # fmt: skip
+
+
+def test_a_full_link_without_a_cost_is_not_testable(assessed_rows, turns):
+    found = assessed_rows(turns(FULL, FULL[::-1]), CEILING)
+    assert "not testable on this link" in found.devices[0].reasons[0]
+
+
+def test_the_cost_of_another_workload_does_not_answer(assessed_rows, turns):
+    cost = turns(BASE, SLOWER, metric="cpu_per_byte", unit="ns/byte", workload="udp")
+    found = assessed_rows([*turns(FULL, FULL[::-1]), *cost], CEILING)
+    assert found.decision == "not yet"
+
+
+# ---- placebo and a copy of the baseline ---------------------------------------------
+
+FASTEST = [120.2, 119.8, 120.5, 119.9, 120.1, 120.0]
+PLACEBO = 'placebo = "placebo"\n' + DESIGN
+
+
+def third(turns, values, name="placebo", **more):
+    """Return the rows of a third variant."""
+    return [row | {"variant": name} for row in turns(BASE, values, **more)[1::2]]
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "decision"),
+    [
+        pytest.param((FASTER, SAME), "better", "accept", id="beyond the layout"),
+        pytest.param((FASTER, FASTER), "inconclusive", "not yet", id="the same gain"),
+        pytest.param((FASTER, SLOWER), "inconclusive", "not yet", id="the other way"),
+        pytest.param((SLOWER, FASTEST), "inconclusive", "not yet", id="a loss"),
+        pytest.param((SLOWER, SAME), "worse", "reject claim", id="a loss beyond it"),
+        pytest.param((SAME, FASTER), "equivalent", "reject claim", id="no change"),
+    ],
+)
+def test_an_effect_exceeds_what_the_placebo_build_changes(
+    assessed_rows, turns, values, verdict, decision
+):
+    rows = [*turns(BASE, values[0]), *third(turns, values[1])]
+    found = assessed_rows(rows, PLACEBO)
+    one = of_variant(found, "patched")
+    assert (one.verdict, found.decision) == (verdict, decision)
+    noisy = verdict == "inconclusive"
+    assert ("within layout noise" in one.qualifiers) == noisy
+    assert ("within layout noise" in one.sentence) == noisy
+    assert [one.variant for one in found.devices] == ["patched"]
+    assert "layout noise" in of_variant(found, "placebo").qualifiers
+
+
+@pytest.mark.parametrize(
+    ("placebo", "decision"), [(SAME, "accept"), (SLOWER, "not yet")]
+)
+def test_a_cost_that_answers_exceeds_the_placebo_too(
+    assessed_rows, turns, placebo, decision
+):
+    rows = [*full(turns, BASE, SLOWER), *third(turns, FULL)]
+    rows += third(turns, placebo, metric="cpu_per_byte", unit="ns/byte")
+    assert assessed_rows(rows, 'placebo = "placebo"\n' + CEILING).decision == decision
+
+
+def of_variant(assessment, variant):
+    (one,) = [one for one in assessment.findings if one.comparison.variant == variant]
+    return one
+
+
+@pytest.mark.parametrize(
+    ("placebo", "guarded"), [(SAME, "broken"), (FASTER, "unresolved")]
+)
+def test_harm_within_layout_noise_breaks_no_guard(
+    assessed_rows, turns, placebo, guarded
+):
+    rows = [*turns(BASE, FASTER), *third(turns, SAME)]
+    rows += turns(BASE, FASTER, metric="rtt_p50", unit="us")
+    rows += third(turns, placebo, metric="rtt_p50", unit="us")
+    found = assessed_rows(rows, 'placebo = "placebo"\n' + GUARDED)
+    (one,) = [
+        one
+        for one in found.findings
+        if one.role == "guard" and one.comparison.variant == "patched"
+    ]
+    assert one.guarded == guarded
+
+
+@pytest.mark.parametrize(("placebo", "doubt"), [(SAME, False), (FASTER, True)])
+def test_one_build_each_is_no_doubt_beyond_a_placebo(assessed_rows, placebo, doubt):
+    files = {}
+    for number, values in enumerate(zip(BASE, FASTER, placebo, strict=True), start=1):
+        for build, variant in enumerate(("baseline", "patched", "placebo")):
+            position = 3 * number + (build + number) % 3
+            raw = noted(variant, number, values[build], position=position)
+            for path, content in raw.items():
+                files[path.replace("/boot-1", f"/build-{build}/boot-1")] = content
+    design = (
+        'layout = "{device}/{variant}/build-{build}/boot-{boot}/{purpose}-{run}/'
+        '{workload}.{rest}"\n'
+    ) + DESIGN
+    alone = assessed_rows((), design, files, name="a/alone").findings[0]
+    found = assessed_rows((), 'placebo = "placebo"\n' + design, files, name="a/with")
+    assert "one build each" in alone.qualifiers
+    assert ("one build each" in of_variant(found, "patched").qualifiers) == doubt
+
+
+def test_a_copy_of_the_baseline_shows_which_margin_cannot_be_tested(
+    assessed_rows, turns
+):
+    rows = [*turns(BASE, FASTER), *third(turns, NOISY, "copy")]
+    found = assessed_rows(rows, 'base2 = "copy"\n' + DESIGN)
+    codes = {one.code for one in of_variant(found, "patched").comparison.caveats}
+    assert "aa-noise" in codes
+    assert "A/A noise" in of_variant(found, "copy").qualifiers
+    assert any("not testable with this n" in one.caveat.text for one in found.doubts)
+    assert found.decision == "accept"
+
+
+def test_a_quiet_copy_of_the_baseline_raises_no_doubt(assessed_rows, turns):
+    rows = [*turns(BASE, FASTER), *third(turns, SAME, "copy")]
+    found = assessed_rows(rows, 'base2 = "copy"\n' + DESIGN)
+    codes = {one.code for one in of_variant(found, "patched").comparison.caveats}
+    assert "aa-noise" not in codes
+
+
+def test_sentences_name_the_variant_where_there_are_several(assessed_rows, turns):
+    rows = [*turns(BASE, FASTER), *third(turns, SAME)]
+    found = assessed_rows(rows, PLACEBO)
+    assert of_variant(found, "patched").sentence.startswith(
+        "throughput on tcp, patched: better"
+    )
+    assert of_variant(found, "placebo").sentence.startswith(
+        "throughput on tcp, placebo: no"
+    )
+
+
+# ---- the baseline measured again ----------------------------------------------------
+
+
+def measured_again(turns, again, patched=FASTER):
+    """Return rows A..A B..B A..A: the last runs of the baseline come at the end."""
+    last = [len(BASE) + number for number in range(1, len(again) + 1)]
+    rows = in_sequence(turns([*BASE, *again], patched))
+    first = [one for one in rows if int(one["run"]) not in last or
+             one["variant"] == "patched"]  # fmt: skip
+    end = [one for one in rows if one not in first]
+    ordered = [*first, *end]
+    return [row | {"position": place} for place, row in enumerate(ordered, start=1)]
+
+
+def test_a_baseline_that_came_back_lifts_the_cap_of_the_order(assessed_rows, turns):
+    found = assessed_rows(measured_again(turns, SAME))
+    one = finding(found)
+    assert (one.verdict, found.decision) == ("better", "accept")
+    assert "order re-checked" in one.qualifiers
+    assert any(doubt.caveat.code == "order-rechecked" for doubt in found.doubts)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param([90.0, 91, 90, 91, 90, 91], id="it did not come back"),
+        pytest.param([90.0, 110, 100, 95, 105, 100], id="it cannot be told"),
+        pytest.param(SAME[:1], id="one run is no interval"),
+    ],
+)
+def test_a_baseline_that_did_not_come_back_leaves_the_cap(assessed_rows, turns, again):
+    found = assessed_rows(measured_again(turns, again))
+    assert finding(found).qualifiers[0] == "confounded with time order"
+    assert found.decision == "not yet"
+
+
+def test_variants_once_each_have_no_second_baseline(assessed_rows, turns):
+    found = assessed_rows(in_sequence(turns(BASE, FASTER)))
+    assert "order re-checked" not in finding(found).qualifiers
 
 
 # ---- decisions ----------------------------------------------------------------------

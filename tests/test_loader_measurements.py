@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from patchstudy.errors import CaptureError
-from patchstudy.loaders import measurements
+from patchstudy.loaders import LOADERS, measurements
 from patchstudy.records import Capture, Measurement, RawFile
 
 
@@ -60,3 +60,9 @@ def test_two_columns_of_one_name_are_refused():
 def test_a_header_alone_is_refused():
     with pytest.raises(CaptureError, match="holds a header but no row"):
         read("metric,unit,value")
+
+
+def test_a_count_is_not_taken_for_the_output_of_perf():
+    table = "metric,unit,value,variant\nretransmits,1,3.0,baseline\n"
+    raw = RawFile.of(Path("measurements.csv"), (table + "retransmits,1,2,b\n").encode())
+    assert [name for name, one in LOADERS.items() if one.sniff(raw)] == ["measurements"]

@@ -15,13 +15,13 @@ from scipy import special
 from statsmodels.stats.power import TTestIndPower, TTestPower
 
 from patchstudy import plan
-from patchstudy.checks import order_of
 from patchstudy.cli import main
 from patchstudy.errors import StudyError
 from patchstudy.plan import Given, Order, Shape, Wish
 from patchstudy.report import planning
 from patchstudy.stats import variance_components
 from patchstudy.study import open_study
+from patchstudy.turns import order_of
 
 WISH = Wish(
     detect="",

@@ -165,6 +165,18 @@ def test_the_digests_shown_are_those_of_the_results(assessed):
     assert f"All inputs: sha256 {content['provenance']['inputs_sha256']}." in said
 
 
+def test_second_opinions_stand_beside_the_estimate(made):
+    folder = made()
+    path = folder / "measurements.csv"
+    toml = (folder / "study.toml").read_text()
+    (folder / "study.toml").write_text(toml.replace('block = "block"\n', ""))
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:7]))
+    _, table = parts("sensitivity", assess(open_study(folder)))
+    (row,) = table.rows
+    assert row[2].startswith("+")
+    assert row[5] == "no rank confirmation at n=3 and 3: p is never below 0.1"
+
+
 def test_show_shows_one_part_or_several(capsys):
     sections.show(Note("text", "one"))
     sections.show((Note("text", "two"), Note("text", "three")))

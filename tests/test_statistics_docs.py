@@ -81,7 +81,8 @@ def _spoken():
     """Names in findings that hold words for the report."""
     asked = {
         "_sentence", "_too_few", "_OPENING", "_headline", "_decide", "_qualifiers",
-        "_size", "_verdict", "_cap", "_hidden", "_at_least",
+        "_size", "_verdict", "_cap", "_hidden", "_at_least", "_none_bound",
+        "_failed_sentence", "_SHOWN", "_against",
     }  # fmt: skip
     places = {name for name, _ in made.places(findings)}
     assert asked <= places

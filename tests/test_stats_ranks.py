@@ -16,6 +16,8 @@ from patchstudy.stats import (
     mean_difference_permutation_p,
     permutation_p,
     sign_flip_p,
+    smallest_permutation_p,
+    smallest_sign_flip_p,
     superiority,
     walsh,
 )
@@ -265,3 +267,16 @@ def test_another_unit_leaves_log_shifts_alone(values):
 def test_a_failed_run_is_not_ranked():
     with pytest.raises(ValueError, match="patched: nan is not a finite number"):
         permutation_p([1.0, 2.0], [math.nan, 2.0])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_the_smallest_p_is_that_of_arms_that_do_not_overlap(n):
+    low, high = range(n), range(10, 13)
+    apart = permutation_p(list(low), list(high)).p_value
+    assert smallest_permutation_p(n, 3) == pytest.approx(apart)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6])
+def test_the_smallest_p_of_pairs_is_that_of_equal_signs(n):
+    same = sign_flip_p(list(range(1, n + 1))).p_value
+    assert smallest_sign_flip_p(n) == pytest.approx(same)

@@ -36,6 +36,14 @@ HOSTILE = [
     pytest.param("<b>x</b> *y* $z$ \\n", id="markup"),
     pytest.param("--- " + "x" * 68, id="patch of a full line"),
 ]
+DESIGN = """\
+question = "Is it faster?"
+unit = "run"
+block = "block"
+[[metrics]]
+name = "throughput"
+role = "primary"
+"""
 GROUPED = """\
 question = "Which variant is faster?"
 alpha = 0.1
@@ -206,6 +214,29 @@ def test_several_variants_are_told_apart_with_the_level_of_the_study(made):
     assert "router, one: throughput on tcp" in " ".join(block.split())
 
 
+def test_a_change_that_a_ceiling_cuts_off_is_at_least_so_much(made):
+    design = f'{DESIGN}ceiling = "110.5 Mbit/s"\n'
+    block = " ".join(text(assess(open_study(made(design=design)))).split())
+    assert "better>=" in block
+    assert "better>=: better by at least the near end, a ceiling hides" in block
+
+
+def test_a_placebo_named_beside_patched_is_told_apart(made):
+    folder = made(design='placebo = "layout"\n' + DESIGN)
+    table = (folder / "measurements.csv").read_text()
+    (folder / "measurements.csv").write_text(
+        table
+        + "".join(
+            line.replace(",baseline,", ",layout,") + "\n"
+            for line in table.splitlines()
+            if ",baseline," in line
+        )
+    )
+    block = " ".join(text(assess(open_study(folder))).split())
+    assert "router, patched, tcp, 6 runs each in 6 blocks:" in block
+    assert "router, layout, tcp, 6 runs each in 6 blocks:" in block
+
+
 def test_the_control_says_that_a_small_real_loss_is_no_gain(assessed):
     (control,) = (
         one
@@ -214,3 +245,8 @@ def test_the_control_says_that_a_small_real_loss_is_no_gain(assessed):
     )
     assert "no gain: " in control.sentence
     assert "is a real loss and far below the margin of 1 %" in control.sentence
+
+
+def test_a_word_broken_at_the_edge_leaves_no_blank():
+    lines = text_module._wrapped(f"{'a' * 71} {'b' * 80}")
+    assert lines[0] == "a" * 71

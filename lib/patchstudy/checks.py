@@ -4,20 +4,31 @@ A check is a function from the material of a study to the doubts it found. To ad
 write the function and put it in ``CHECKS``.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from patchstudy import stats
+from patchstudy import courses, stats
 from patchstudy.errors import printable
+from patchstudy.loaders import dmesg
 from patchstudy.metrics import METRICS, Kind
-from patchstudy.records import Caveat, Severity
-from patchstudy.study import Design, Role, Run, Study
+from patchstudy.records import Caveat, RawFile, Severity
+from patchstudy.study import (
+    Design,
+    FactFile,
+    Role,
+    Run,
+    StoredPlan,
+    Study,
+    declared_margins,
+)
 from patchstudy.tables import Question, per_interval, per_run, per_unit, questions
+from patchstudy.turns import order_of
 from patchstudy.units import for_people, to_base
 
 #: A run this close to the ceiling is taken as limited by it (STATISTICS 3.8, ours).
@@ -106,40 +117,6 @@ def check(found: Material) -> tuple[Doubt, ...]:
     return tuple(sorted(doubts, key=lambda one: ranks.index(one.caveat.severity)))
 
 
-def order_of(variants: Sequence[str], blocks: Sequence[str], baseline: str) -> str:
-    """Classify in which order the variants took turns.
-
-    Parameters
-    ----------
-    variants, blocks
-        One entry per run, in time.
-
-    Returns
-    -------
-    str
-        ``"sequential"`` where every variant is finished before the next begins,
-        ``"ABAB"`` where every block begins with the same variant and alternates,
-        ``"ABBA"`` where each block is balanced in time, else ``"mixed"``.
-    """
-    switches = sum(a != b for a, b in pairwise(variants))
-    if switches < max(2, len(set(variants))):
-        return "sequential"
-    patterns = set()
-    for block in dict.fromkeys(blocks):
-        letters = [
-            "A" if variant == baseline else "B"
-            for variant, where in zip(variants, blocks, strict=True)
-            if where == block
-        ]
-        patterns.add("".join(letters))
-    if all(pattern == pattern[::-1] and len(pattern) > 1 for pattern in patterns):
-        return "ABBA"
-    alternating = all("AA" not in one and "BB" not in one for one in patterns)
-    if alternating and len({pattern[0] for pattern in patterns}) == 1:
-        return "ABAB"
-    return "mixed"
-
-
 def ceiling(study: Study, question: Question) -> tuple[float, str] | None:
     """Return what a rate cannot exceed here, and why; None where nothing limits it.
 
@@ -218,42 +195,87 @@ def _one_build(found: Material) -> Iterator[Doubt]:
 def order(found: Material) -> Iterator[Doubt]:
     """Variants that did not take turns are confounded with time."""
     for (device, workload), rows in _cells(found.runs):
-        runs = rows.drop_duplicates("name").sort_values("order")
+        runs = _in_turn(found, rows)
         if runs["variant"].nunique() < 2 or len(runs) < 3:
             continue
-        kind = _order(runs, found.study.design.baseline)
-        if kind in _ORDER_CAVEATS:
-            yield Doubt(caveat=_ORDER_CAVEATS[kind], device=device, workload=workload)
+        for caveat in _ORDER_CAVEATS.get(_order(runs, found.study.design.baseline), ()):
+            yield Doubt(caveat=caveat, device=device, workload=workload)
+
+
+def _in_turn(found: Material, rows: pd.DataFrame) -> pd.DataFrame:
+    """What took turns, in time: runs, or the boots or builds that are counted."""
+    device, workload = rows["device"].iloc[0], rows["workload"].iloc[0]
+    levels = {
+        question.unit
+        for question, _ in found.deciding
+        if (question.device, question.workload) == (device, workload)
+    }
+    level = levels.pop() if len(levels) == 1 else "run"
+    keys = {"build": ["variant", "build"], "boot": ["variant", "build", "boot"]}
+    runs = rows.sort_values("order", kind="stable")
+    return runs.drop_duplicates(keys.get(level, ["name"]))
 
 
 def _order(runs: pd.DataFrame, baseline: str) -> str:
     if not runs["timed"].all():
         return "unknown"
-    return order_of(list(runs["variant"]), list(runs["block"]), baseline)
+    kind = order_of(list(runs["variant"]), list(runs["block"]), baseline)
+    in_blocks = runs["block"].ne("").all()
+    return kind if in_blocks or kind not in _WITHIN_BLOCKS else "mixed"
 
 
+#: Orders that say something about blocks, and nothing where there are none.
+_WITHIN_BLOCKS: Final = frozenset({"ABAB"})
+_SEQUENTIAL: Final = Caveat(
+    code="sequential",
+    severity=Severity.CAP,
+    text=(
+        "the variants did not take turns: a change of the machine over time looks the "
+        "same as an effect of the patch"
+    ),
+    todo="let the variants take turns (ABBA) within short blocks",
+)
+_FIXED: Final = Caveat(
+    code="fixed-order",
+    severity=Severity.NOTE,
+    text="every block begins with the same variant",
+    todo="turn the order round in every other block (ABBA)",
+)
 _ORDER_CAVEATS: Final = {
-    "unknown": Caveat(
-        code="order-unknown",
-        severity=Severity.DOUBT,
-        text="the order of the runs in time is not known",
-        todo="record started_at in <workload>.run.json",
-    ),
-    "sequential": Caveat(
-        code="sequential",
-        severity=Severity.CAP,
-        text=(
-            "all runs of one variant came before all of the other: a change of the "
-            "machine over time looks the same as an effect of the patch"
+    "unknown": (
+        Caveat(
+            code="order-unknown",
+            severity=Severity.DOUBT,
+            text="the order of the runs in time is not known",
+            todo="record started_at in <workload>.run.json",
         ),
-        todo="let the variants take turns (ABBA) within short blocks",
     ),
-    "ABAB": Caveat(
-        code="fixed-order",
-        severity=Severity.NOTE,
-        text="every block begins with the same variant",
-        todo="turn the order round in every other block (ABBA)",
+    "sequential": (_SEQUENTIAL,),
+    "rechecked": (
+        _SEQUENTIAL,
+        Caveat(
+            code="base-rechecked",
+            severity=Severity.NOTE,
+            text=(
+                "the baseline was measured again at the end: that shows a machine that "
+                "did not come back, and misses a change that came and went"
+            ),
+            todo="see every run in order of time; let the variants take turns",
+        ),
     ),
+    "unbalanced": (
+        Caveat(
+            code="unbalanced-order",
+            severity=Severity.DOUBT,
+            text=(
+                "one variant was measured earlier than the other on average: a change "
+                "of the machine over time is part of the difference"
+            ),
+            todo="let the variants take turns (ABBA) within short blocks",
+        ),
+    ),
+    "AABB": (_FIXED,),
+    "ABAB": (_FIXED,),
 }
 
 
@@ -272,6 +294,228 @@ def drift(found: Material) -> Iterator[Doubt]:
                     f"session (Kendall tau {trend.tau:+.2f}, p {trend.p_value:.3f})",
                     "compare within blocks; look for heat, load or a filling cache",
                 )  # fmt: skip
+
+
+# ---- within the runs ----------------------------------------------------------------
+
+
+def uneven_runs(found: Material) -> Iterator[Doubt]:
+    """Runs that warm up, drift, stall or change their level: what intervals are for."""
+    for question, units in found.deciding:
+        if question.role is not Role.PRIMARY:
+            continue
+        runs = courses.per_course(found.intervals, question)
+        margin = courses.margin_of(question, float(units["value"].median()))
+        for variant, rows in runs.groupby("variant", sort=False):
+            yield from _unsteady(question, str(variant), rows, margin)
+            yield from _stalled(question, rows)
+            yield from _shifted(question, rows)
+        yield from _repeating(question, runs)
+
+
+def _unsteady(
+    question: Question, variant: str, rows: pd.DataFrame, margin: float
+) -> Iterator[Doubt]:
+    shown = question.planned.margin.text
+    if courses.systematic(rows["warm_up"], margin):
+        yield _doubt(
+            question, "warm-up", Severity.DOUBT,
+            f"{variant}: the first tenth of a run is off the rest by "
+            f"{100 * np.expm1(rows['warm_up'].mean()):+.2g} %, more than the margin of "
+            f"{shown}",
+            "leave the warm-up out (iperf3 -O 3), or measure longer",
+        )  # fmt: skip
+    if courses.systematic(rows["drift"], margin):
+        yield _doubt(
+            question, "drift-in-run", Severity.DOUBT,
+            f"{variant}: a run changes by {100 * rows['drift'].mean():+.2g} % from its "
+            f"beginning to its end, more than the margin of {shown}",
+            "measure longer, until the level stays; look for heat or a filling cache",
+        )  # fmt: skip
+
+
+def _stalled(question: Question, rows: pd.DataFrame) -> Iterator[Doubt]:
+    stalled = rows[rows["stalls"] > 0]
+    if len(stalled):
+        yield _doubt(
+            question, "stall", Severity.DOUBT,
+            f"{int(stalled['stalls'].sum())} interval(s) at less than a fifth of the "
+            f"run's median, in {_some(list(stalled['name']))}",
+            "look for link changes, resets or other load at that time",
+        )  # fmt: skip
+
+
+def _shifted(question: Question, rows: pd.DataFrame) -> Iterator[Doubt]:
+    shifted = rows[rows["shifts"] > 0]
+    if len(shifted):
+        yield _doubt(
+            question, "level-shift", Severity.NOTE,
+            f"the level changes within {len(shifted)} of {len(rows)} runs: "
+            f"{_some(list(shifted['name']))}",
+            "look at the course of these runs",
+        )  # fmt: skip
+
+
+def _repeating(question: Question, runs: pd.DataFrame) -> Iterator[Doubt]:
+    """Neighbours alike in most runs: how little a run's intervals tell."""
+    known = runs.dropna(subset=["lag1"])
+    if known.empty:
+        return
+    phi, n = known["lag1"].median(), known["intervals"].median()
+    if phi > 2 / np.sqrt(n):
+        yield _doubt(
+            question, "repeating-intervals", Severity.NOTE,
+            f"intervals of a run repeat each other (lag-1 correlation {phi:.2f}): "
+            f"{n:.0f} of them tell as much as {known['worth'].median():.0f}",
+            "",
+        )  # fmt: skip
+
+
+# ---- was it measured as planned -----------------------------------------------------
+
+
+def planning(found: Material) -> Iterator[Doubt]:
+    """A study that was not measured as its stored plan says."""
+    plan, study = found.study.plan, found.study
+    if plan is None:
+        return
+    yield from _changed_design(plan, study.design)
+    if plan.pilot == study.name:
+        text = "plan.json was made from these runs: its numbers are for the next study"
+        caveat = Caveat(code="own-pilot", severity=Severity.NOTE, text=text)
+        yield Doubt(caveat=caveat)
+        return
+    asked = {(one.device, one.workload) for one, _ in found.deciding}
+    for (device, workload), runs in _run_cells(study):
+        planned = plan.order_on(device)
+        if planned and (device, workload) in asked:
+            for caveat in _as_planned(planned, runs):
+                yield Doubt(caveat=caveat, device=device, workload=workload)
+
+
+def _changed_design(plan: StoredPlan, design: Design) -> Iterator[Doubt]:
+    if plan.study_sha256 in {"", design.digest}:
+        return
+    now = set(declared_margins(design))
+    changed = [f"{one[0]} ({one[2]})" for one in sorted(now ^ set(plan.margins))]
+    if changed:
+        yield Doubt(
+            caveat=Caveat(
+                code="design-changed",
+                severity=Severity.DOUBT,
+                text=f"the design changed after planning: metric, role or margin of "
+                f"{_some(changed)}",
+                todo="say in the report why; judge by the margins of the plan",
+            )
+        )
+        return
+    text = "study.toml changed after planning; its metrics, roles and margins did not"
+    yield Doubt(caveat=Caveat(code="text-changed", severity=Severity.NOTE, text=text))
+
+
+def _as_planned(planned: Sequence[str], runs: Sequence[Run]) -> Iterator[Caveat]:
+    taken = [run.variant for run in runs]
+    if len(taken) < len(planned):
+        yield Caveat(
+            code="stopped-early",
+            severity=Severity.DOUBT,
+            text=f"stopped early: {len(taken)} of {len(planned)} planned runs",
+            todo="measure the others as planned, whatever these show",
+        )
+    elif len(taken) > len(planned):
+        yield Caveat(
+            code="optional-stopping",
+            severity=Severity.DOUBT,
+            text=f"optional stopping possible: {len(taken)} runs where {len(planned)} "
+            "were planned",
+            todo="say why there are more; never measure until a result appears",
+        )
+    timed = all(run.started_at is not None or run.position is not None for run in runs)
+    same = min(len(taken), len(planned))
+    if timed and taken[:same] != list(planned[:same]):
+        yield Caveat(
+            code="order-not-planned",
+            severity=Severity.NOTE,
+            text="the variants took turns in another order than planned",
+            todo="follow the schedule of the plan",
+        )
+
+
+# ---- what the kernel says -----------------------------------------------------------
+
+
+def kernel_warnings(found: Material) -> Iterator[Doubt]:
+    """A warning of the kernel in a patched run that no baseline run has."""
+    design = found.study.design
+    for device, told in sorted(_splats(found.study).items()):
+        known = {_without_numbers(one) for one in told.get(design.baseline, ())}
+        for variant in design.patched:
+            new = [x for x in told.get(variant, ()) if _without_numbers(x) not in known]
+            if new:
+                compared = design.baseline in told and variant == design.patched[0]
+                caveat = _new_warning if compared else _other_warning
+                yield Doubt(caveat=caveat(variant, new), device=device)
+
+
+def _new_warning(variant: str, new: Sequence[str]) -> Caveat:
+    return Caveat(
+        code="kernel-warning",
+        severity=Severity.CAP,
+        text=f"{variant}: the kernel warns as with no baseline run: {_quoted(new)}",
+        todo="find its cause; a patch with a new kernel warning is not accepted",
+    )
+
+
+def _other_warning(variant: str, new: Sequence[str]) -> Caveat:
+    return Caveat(
+        code="kernel-warning-alone",
+        severity=Severity.DOUBT,
+        text=f"{variant}: the kernel warns, and whether it does so with the baseline "
+        f"is not known, or this variant does not decide: {_quoted(new)}",
+        todo="record dmesg with the runs of every variant",
+    )
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    return printable(_some([f"'{one}'" for one in texts]))
+
+
+def _splats(study: Study) -> dict[str, dict[str, list[str]]]:
+    """Device -> variant -> warnings, of every variant whose messages were recorded."""
+    told: dict[str, dict[str, list[str]]] = {}
+    for run in study.runs:
+        for source in run.sources:
+            if source.capture.tool == "dmesg":
+                lines = told.setdefault(run.device, {}).setdefault(run.variant, [])
+                lines.extend(_texts(source.capture.facts.get("splats")))
+    for fact in study.facts:
+        variant = _variant_of(fact, study)
+        if variant and _messages(fact):
+            raw = RawFile.of(Path(fact.name), fact.text.encode())
+            lines = told.setdefault(fact.device, {}).setdefault(variant, [])
+            lines.extend(_texts(dmesg.load(raw).facts.get("splats")))
+    return told
+
+
+def _texts(told: object) -> list[str]:
+    return [str(one) for one in told] if isinstance(told, list) else []
+
+
+def _variant_of(fact: FactFile, study: Study) -> str:
+    """Variant of a fact file: by its name, or the only one of its boot."""
+    if fact.variant in study.design.variants:
+        return fact.variant
+    there = {
+        run.variant
+        for run in study.runs
+        if fact.boot and (run.device, run.boot) == (fact.device, fact.boot)
+    }
+    return there.pop() if len(there) == 1 else ""
+
+
+def _without_numbers(text: str) -> str:
+    """Return a message without what differs each time: process, address, line."""
+    return re.sub(r"0x[0-9a-f]+|\d+", "#", text)
 
 
 # ---- what is there ------------------------------------------------------------------
@@ -394,6 +638,21 @@ def profile_runs(found: Material) -> Iterator[Doubt]:
         )
 
 
+def variants(found: Material) -> Iterator[Doubt]:
+    """A declared variant of which no run was found."""
+    measured = {run.variant for run in found.study.runs if run.measuring}
+    for name in found.study.design.variants:
+        if name not in measured:
+            yield Doubt(
+                caveat=Caveat(
+                    code="no-variant",
+                    severity=Severity.DOUBT,
+                    text=f"no run of the variant {name!r} was found",
+                    todo="name the variants in study.toml as the folders are named",
+                )
+            )
+
+
 def unanswered(found: Material) -> Iterator[Doubt]:
     """Declared metrics for which no number could be chosen."""
     for question in found.asked:
@@ -492,7 +751,7 @@ def fact_files(found: Material) -> Iterator[Doubt]:
     variants = found.study.design.variants
     texts: dict[tuple[str, str], dict[str, set[str]]] = {}
     for fact in found.study.facts:
-        if fact.variant in variants:
+        if fact.variant in variants and not _messages(fact):
             name = fact.name.removeprefix(f"{fact.variant}.")
             lines = texts.setdefault((fact.device, name), {})
             lines.setdefault(fact.variant, set()).update(fact.text.splitlines())
@@ -510,6 +769,11 @@ def fact_files(found: Material) -> Iterator[Doubt]:
             )
 
 
+def _messages(fact: FactFile) -> bool:
+    """Say whether a fact file holds messages of the kernel, each with its time."""
+    return dmesg.sniff(RawFile.of(Path(fact.name), fact.text.encode()))
+
+
 def _facts_of(runs: Iterable[Run]) -> dict[str, dict[str, list[str]]]:
     """Fact -> variant -> values of its runs, tool versions and settings included."""
     facts: dict[str, dict[str, list[str]]] = {}
@@ -523,6 +787,7 @@ def _facts_of(runs: Iterable[Run]) -> dict[str, dict[str, list[str]]]:
         told |= {
             f"{one.capture.tool} {key}": value
             for one in run.sources
+            if one.capture.error is None  # a run that failed tells too little
             for key, value in one.capture.workload.items()
             if key in _SETTINGS
         }
@@ -660,10 +925,14 @@ CHECKS: Final[tuple[Check, ...]] = (
     leftovers,
     failed_runs,
     missing_files,
+    variants,
     unanswered,
     unasked,
     replication,
     order,
+    uneven_runs,
+    planning,
+    kernel_warnings,
     differences,
     fact_files,
     impossible,

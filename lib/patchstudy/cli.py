@@ -159,6 +159,11 @@ def _add_load(commands: Any) -> None:  # noqa: ANN401
         choices=("run", "interval"),
         help="values of whole runs, or of intervals (tables only)",
     )
+    command.add_argument(
+        "--explain",
+        action="store_true",
+        help="say which loader took a file, why, and what its values are",
+    )
     command.set_defaults(run=_load)
 
 
@@ -193,7 +198,7 @@ def _add_plan(commands: Any) -> None:  # noqa: ANN401
     command = commands.add_parser(
         "plan",
         help="say how many units show what, and in which order to measure",
-        epilog="example: patchstudy plan data/veth/txqueuelen --detect '20 %%'",
+        epilog="example: patchstudy plan data/veth/txqueuelen --detect '20 %'",
     )
     command.add_argument(
         "pilot",
@@ -355,16 +360,18 @@ def _unread(assessment: "Assessment") -> int:
 
 
 def _load(arguments: argparse.Namespace) -> int:
-    from patchstudy.report import listing
+    from patchstudy.report import explain, listing
 
     captures, errors = listing.loaded(arguments.files)
-    if arguments.format == "json":
-        _say(listing.load_json(captures, errors))
+    if arguments.explain:
+        sys.stdout.writelines(explain.explained(arguments.files, errors))
+    elif arguments.format == "json":
+        sys.stdout.writelines(listing.load_json(captures, errors))
     elif arguments.format == "parquet":
         sys.stdout.buffer.write(listing.load_parquet(captures, arguments.grain))
     else:
         show = listing.load_csv if arguments.format == "csv" else listing.load_text
-        _say(show(captures, arguments.grain))
+        sys.stdout.writelines(show(captures, arguments.grain))
     for error in errors:
         _complain(str(error))
     return UNUSABLE if errors else OK

@@ -7,25 +7,41 @@ for replicates.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import groupby
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from patchstudy import stats
+from patchstudy import companions, stats
 from patchstudy.checks import Doubt
+from patchstudy.companions import Companion, Spread, Trimmed
 from patchstudy.errors import GrainError
-from patchstudy.metrics import Scale
+from patchstudy.metrics import Kind, Scale
 from patchstudy.records import Caveat, Severity
-from patchstudy.study import Design, Role
+from patchstudy.study import Design, Margin, Planned, Role
 from patchstudy.tables import UNIT_COLUMNS, UNIT_GRAIN, Question
-
-Values = npt.NDArray[np.float64]
 
 #: Sensitivity note: the mean-based and the rank-based p disagree (STATISTICS 3.3).
 SENSITIVE_LOW: Final = 0.05
 SENSITIVE_HIGH: Final = 0.2
+#: Level of the test that harm is below its margin, and of both equivalence tests, as
+#: the two-sided level with the same critical value (STATISTICS 3.5 and 3.13).
+ONE_SIDED_ALPHA: Final = 0.10
+#: Ratio of the numbers of units from which it is mentioned (STATISTICS 3.6).
+UNEQUAL_N: Final = 3
+#: A margin below this many half-widths of the A/A interval cannot be tested with as
+#: many units (STATISTICS 3.4).
+AA_HALF_WIDTHS: Final = 2
+
+
+class Goal(StrEnum):
+    """What is to be shown about a margin; decides the test, and so the power."""
+
+    CHANGE = "change"  # two-sided t test finds a change of this size
+    NO_HARM = "no harm"  # the one-sided 95 % bound of harm stays below it
+    SAME = "same"  # two one-sided tests find the change within it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,27 +58,6 @@ class Summary:
     sd: float
     low: float
     high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Companion:
-    """The rank-based second opinion that is always printed beside the estimate.
-
-    Attributes
-    ----------
-    estimate
-        Hodges-Lehmann shift (of pairs: Walsh pseudo-median) on the scale of the
-        change, with its exact interval.
-    p_value
-        Exact permutation p.
-    wins, pairs
-        In how many of all pairs the patched value is the larger one.
-    """
-
-    estimate: stats.Estimate
-    p_value: float
-    wins: float
-    pairs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +82,11 @@ class Comparison:
         few.
     effect
         The estimate on the scale of the analysis (logs for a ratio).
+    companion, ratio_of_means, spread, without_outliers
+        Second opinions; they never decide. None where there is nothing to say.
     p_value, p_adjusted
         Two-sided; adjusted within its family by Holm (diagnostics: Benjamini-Hochberg).
+        A guard without a p of the t test has that of the companion in its family.
     method
         How the interval was made, in words.
     """
@@ -105,6 +103,9 @@ class Comparison:
     change: stats.Estimate | None
     effect: stats.Effect | None
     companion: Companion | None
+    ratio_of_means: stats.Estimate | None
+    spread: Spread | None
+    without_outliers: Trimmed | None
     p_value: float | None
     p_adjusted: float | None
     method: str
@@ -141,8 +142,9 @@ def compare(
         caveats = tuple(one.caveat for one in doubts if one.concerns(question))
         for variant in design.patched:
             one = _compare(rows, question, variant, design)
-            found.append(replace(one, caveats=one.caveats + caveats))
-    return tuple(_adjusted(found))
+            one = replace(one, caveats=one.caveats + caveats)
+            found.append(_rechecked(one, rows, design))
+    return tuple(_beside_copy(list(_adjusted(found)), design))
 
 
 def _require_units(units: pd.DataFrame) -> None:
@@ -157,13 +159,112 @@ def _require_units(units: pd.DataFrame) -> None:
         raise GrainError(f"unit {twice!r} stands twice in the table for one question")
 
 
+def margin_on_scale(
+    comparison: Comparison, margin: Margin | None = None
+) -> float | None:
+    """Return the margin on the scale of the analysis, always positive.
+
+    On logs a margin of m percent is ln(1 + m), the same size in both directions. A
+    margin of the other scale is converted with the mean of the baseline; None where
+    that is zero.
+
+    Parameters
+    ----------
+    margin
+        The one that the metric was declared with, if None.
+    """
+    margin = margin or comparison.question.planned.margin
+    base = comparison.baseline.mean if comparison.baseline else 0.0
+    if comparison.scale is Scale.RATIO and margin.scale is Scale.RATIO:
+        return math.log1p(margin.value)
+    if comparison.scale is Scale.RATIO:
+        return math.log1p(margin.value / base) if base > 0 else None
+    if margin.scale is Scale.DIFFERENCE:
+        per_packet = comparison.question.planned.metric.kind is Kind.COUNT
+        return None if per_packet and bare_count(comparison) else margin.value
+    return abs(margin.value * base) or None
+
+
+def bare_count(comparison: Comparison) -> bool:
+    """Say whether a count has no exposure, so that a margin per packet is no use."""
+    values = (comparison.baseline, comparison.patched)
+    return any(one is not None and one.high > 1 for one in values)
+
+
+def goal_of(planned: Planned, role: Role) -> Goal:
+    """Return what is to be shown about the margin of a metric in this role."""
+    if role is Role.GUARD:
+        return Goal.NO_HARM
+    same = role is Role.CONTROL or planned.expect == "same"
+    return Goal.SAME if same else Goal.CHANGE
+
+
+def error_rates(goal: Goal, alpha: float, power: float) -> tuple[float, float]:
+    """Alpha, as of a two-sided test, and power of the test for a goal.
+
+    That harm is below its margin is a one-sided test whose shift is the margin where
+    there is no harm. Equivalence needs two of them, each of which may fail in half of
+    the failures (Julious 2004, equation 20: power (1 + power) / 2).
+    """
+    if goal is Goal.CHANGE:
+        return alpha, power
+    return ONE_SIDED_ALPHA, (1 + power) / 2 if goal is Goal.SAME else power
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arms:
+    """The units of both variants, and their means in the blocks that hold both."""
+
+    base: pd.DataFrame
+    new: pd.DataFrame
+    pairs: pd.DataFrame
+    scale: Scale
+
+    @property
+    def paired(self) -> bool:
+        return len(self.pairs) >= 2
+
+    @property
+    def few(self) -> bool:
+        return not self.paired and min(len(self.base), len(self.new)) < 2
+
+    @property
+    def differences(self) -> companions.Values:
+        found = self.pairs["patched"] - self.pairs["baseline"]
+        return found.to_numpy(dtype=float)
+
+    @property
+    def sides(self) -> tuple[companions.Values, companions.Values]:
+        return (
+            companions.analysis(self.base["value"], self.scale),
+            companions.analysis(self.new["value"], self.scale),
+        )
+
+
+def _arms(base: pd.DataFrame, new: pd.DataFrame, scale: Scale) -> _Arms:
+    return _Arms(base=base, new=new, pairs=_pairs(base, new, scale), scale=scale)
+
+
 def _compare(
     rows: pd.DataFrame, question: Question, variant: str, design: Design
 ) -> Comparison:
     base = rows[rows["variant"] == design.baseline]
     new = rows[rows["variant"] == variant]
+    blank = _blank(base, new, question, variant)
+    if question.role is Role.MECHANISM and question.problem:
+        return blank
+    arms = _arms(base, new, blank.scale)
+    if arms.few:
+        return blank
+    return _with_companions(_estimated(blank, arms, design), arms, design)
+
+
+def _blank(
+    base: pd.DataFrame, new: pd.DataFrame, question: Question, variant: str
+) -> Comparison:
+    """Describe both variants, without a change."""
     scale = _scale(question, pd.concat([base["value"], new["value"]]))
-    blank = Comparison(
+    return Comparison(
         question=question,
         variant=variant,
         n_baseline=int(base["runs"].sum()),
@@ -176,19 +277,84 @@ def _compare(
         change=None,
         effect=None,
         companion=None,
+        ratio_of_means=None,
+        spread=None,
+        without_outliers=None,
         p_value=None,
         p_adjusted=None,
         method="",
         caveats=_scale_caveats(question, scale),
     )
-    if question.role is Role.MECHANISM and question.problem:
-        return blank
-    pairs = _pairs(base, new, scale)
-    if len(pairs) >= 2:
-        return _by_block(blank, base, new, pairs, design)
-    if min(len(base), len(new)) >= 2:
-        return _unpaired(blank, base, new, design)
-    return blank
+
+
+def _estimated(blank: Comparison, arms: _Arms, design: Design) -> Comparison:
+    if arms.paired:
+        return _by_block(blank, arms, design)
+    return _unpaired(blank, arms, design)
+
+
+def _with_companions(one: Comparison, arms: _Arms, design: Design) -> Comparison:
+    """Add the second opinions."""
+    confidence, ratio = 1 - design.alpha, one.scale is Scale.RATIO
+    return replace(
+        one,
+        companion=(
+            companions.of_blocks(arms.differences, one.scale, confidence)
+            if arms.paired
+            else companions.of_arms(*arms.sides, one.scale, confidence)
+        ),
+        ratio_of_means=(
+            companions.ratio_of_means(arms.base, arms.new, confidence)
+            if ratio and not arms.paired
+            else None
+        ),
+        spread=companions.spread(arms.base, arms.new, one.scale),
+        without_outliers=_trimmed(one, arms, design),
+        caveats=one.caveats + _unequal(one),
+    )
+
+
+def _trimmed(one: Comparison, arms: _Arms, design: Design) -> Trimmed | None:
+    """Estimate once more without the outliers; None where there are none."""
+    base, new = (companions.outlying(rows) for rows in (arms.base, arms.new))
+    if not (base or new):
+        return None
+    rest = _arms(
+        arms.base[~arms.base["unit"].isin(base)],
+        arms.new[~arms.new["unit"].isin(new)],
+        one.scale,
+    )
+    if rest.few or rest.paired is not arms.paired:
+        return None
+    change = _estimated(one, rest, design).change
+    return change and Trimmed(change=change, left_out=(*base, *new))
+
+
+def _unequal(one: Comparison) -> tuple[Caveat, ...]:
+    if one.blocks or one.baseline is None or one.patched is None:
+        return ()
+    few, many = sorted((one.baseline.n, one.patched.n))
+    if many <= UNEQUAL_N * few:
+        return ()
+    return (
+        Caveat(
+            code="unequal-n",
+            severity=Severity.NOTE,
+            text=f"{one.baseline.n} units of the baseline and {one.patched.n} of "
+            f"{one.variant}: the smaller number decides what can be shown",
+            todo="measure the variants equally often",
+        ),
+    )
+
+
+def described(
+    question: Question, variant: str, values: tuple[Sequence[float], Sequence[float]]
+) -> Comparison:
+    """Describe the values of both variants, one a run, without a change."""
+    base, new = (
+        pd.DataFrame({"value": side, "runs": 1}, dtype=float) for side in values
+    )
+    return _blank(base, new, question, variant)
 
 
 def _scale(question: Question, values: pd.Series) -> Scale:
@@ -206,8 +372,10 @@ def _scale_caveats(question: Question, scale: Scale) -> tuple[Caveat, ...]:
 
 def _pairs(base: pd.DataFrame, new: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """Mean of each variant in every block that holds both, on the analysis scale."""
+    if not (base["block"].any() and new["block"].any()):
+        return pd.DataFrame({"baseline": [], "patched": []}, dtype=float)
     means = [
-        rows.assign(value=_analysis(rows["value"], scale))
+        rows.assign(value=companions.log(rows["value"], scale))
         .loc[rows["block"] != ""]
         .groupby("block")["value"]
         .mean()
@@ -216,36 +384,28 @@ def _pairs(base: pd.DataFrame, new: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     return pd.concat(means, axis=1, join="inner", keys=["baseline", "patched"])
 
 
-def _analysis(values: pd.Series, scale: Scale) -> pd.Series:
-    return values.map(math.log) if scale is Scale.RATIO else values
-
-
-def _by_block(
-    blank: Comparison,
-    base: pd.DataFrame,
-    new: pd.DataFrame,
-    pairs: pd.DataFrame,
-    design: Design,
-) -> Comparison:
-    differences = (pairs["patched"] - pairs["baseline"]).to_numpy(dtype=float)
+def _by_block(blank: Comparison, arms: _Arms, design: Design) -> Comparison:
+    base, new, pairs = arms.base, arms.new, arms.pairs
     floor = math.hypot(*(_floor(rows, blank.scale) for rows in (base, new)))
-    effect = stats.paired(differences, floor=floor)
+    effect = stats.paired(arms.differences, floor=floor)
     confidence = 1 - design.alpha
     alone = sorted({*base["block"], *new["block"]} - set(pairs.index) - {""})
     inside = pd.concat([base, new])
     unmatched = inside[~inside["block"].isin(pairs.index)]
     name = design.block or "block"
     filled = _filled(blank, effect, confidence)
+    compared = inside[inside["block"].isin(pairs.index)]
+    old, patched = (
+        compared[compared["variant"] == rows["variant"].iloc[0]] for rows in (base, new)
+    )
     return replace(
         filled,
+        n_baseline=int(old["runs"].sum()),
+        n_patched=int(patched["runs"].sum()),
+        baseline=_summary(old["value"]),
+        patched=_summary(patched["value"]),
         blocks=len(pairs),
         unit_of_analysis=f"{name} (mean of its {blank.question.unit}s per variant)",
-        companion=Companion(
-            estimate=_shown(stats.walsh(differences, confidence), blank.scale),
-            p_value=stats.sign_flip_p(differences).p_value,
-            wins=float((differences > 0).sum() + (differences == 0).sum() / 2),
-            pairs=len(differences),
-        ),
         method=f"paired t interval of {name} differences"
         + (" of logs" if blank.scale is Scale.RATIO else ""),
         caveats=filled.caveats + _unmatched(alone, len(unmatched)),
@@ -255,7 +415,7 @@ def _by_block(
 def _unmatched(blocks: Sequence[str], count: int) -> tuple[Caveat, ...]:
     if not count:
         return ()
-    named = f" (block {', '.join(blocks[:5])})" if blocks else ""
+    named = f" (block {', '.join(map(str, blocks[:5]))})" if blocks else ""
     return (
         Caveat(
             code="unmatched-block",
@@ -267,26 +427,11 @@ def _unmatched(blocks: Sequence[str], count: int) -> tuple[Caveat, ...]:
     )
 
 
-def _unpaired(
-    blank: Comparison, base: pd.DataFrame, new: pd.DataFrame, design: Design
-) -> Comparison:
-    old, patched = (
-        _analysis(rows["value"], blank.scale).to_numpy(dtype=float)
-        for rows in (base, new)
-    )
-    floors = (_floor(base, blank.scale), _floor(new, blank.scale))
-    effect = stats.welch(old, patched, floors=floors)
-    confidence = 1 - design.alpha
-    shift = stats.hodges_lehmann(old, patched, confidence)
-    rank = stats.superiority(old, patched)
+def _unpaired(blank: Comparison, arms: _Arms, design: Design) -> Comparison:
+    floors = (_floor(arms.base, blank.scale), _floor(arms.new, blank.scale))
+    effect = stats.welch(*arms.sides, floors=floors)
     return replace(
-        _filled(blank, effect, confidence),
-        companion=Companion(
-            estimate=_shown(shift, blank.scale),
-            p_value=stats.permutation_p(old, patched).p_value,
-            wins=rank.wins,
-            pairs=rank.pairs,
-        ),
+        _filled(blank, effect, 1 - design.alpha),
         method="Welch t interval" + (" of logs" if blank.scale is Scale.RATIO else ""),
     )
 
@@ -295,7 +440,7 @@ def _filled(blank: Comparison, effect: stats.Effect, confidence: float) -> Compa
     return replace(
         blank,
         effect=effect,
-        change=_shown(effect.interval(confidence), blank.scale),
+        change=companions.shown(effect.interval(confidence), blank.scale),
         p_value=effect.p_value,
         caveats=blank.caveats + ((_NO_SPREAD,) if effect.standard_error == 0 else ()),
     )
@@ -310,18 +455,6 @@ _NO_SPREAD: Final = Caveat(
 )
 
 
-def _shown(estimate: stats.Estimate, scale: Scale) -> stats.Estimate:
-    """Bring an estimate from logs to patched / baseline - 1."""
-    if scale is Scale.DIFFERENCE:
-        return estimate
-    return replace(
-        estimate,
-        value=math.expm1(estimate.value),
-        low=math.expm1(estimate.low),
-        high=math.expm1(min(estimate.high, 700.0)),
-    )
-
-
 def _floor(rows: pd.DataFrame, scale: Scale) -> float:
     """Spread that rounding alone leaves: last digit over the square root of twelve."""
     step = rows["resolution"].max()
@@ -334,6 +467,7 @@ def _floor(rows: pd.DataFrame, scale: Scale) -> float:
 
 
 def _summary(values: pd.Series) -> Summary | None:
+    """Describe the values of one variant; None where there are none."""
     if values.empty:
         return None
     numbers = values.to_numpy(dtype=float)
@@ -349,19 +483,133 @@ def _summary(values: pd.Series) -> Summary | None:
     )
 
 
+# ---- over several comparisons -------------------------------------------------------
+
+
 def _adjusted(found: Sequence[Comparison]) -> Iterator[Comparison]:
     """Adjust p within the families of STATISTICS 3.14: Holm, diagnostics by BH."""
-    families: dict[Role, list[int]] = {}
+    families: dict[tuple[Role, str, str], list[int]] = {}
     for number, one in enumerate(found):
-        families.setdefault(one.question.role, []).append(number)
+        families.setdefault(_family(one), []).append(number)
     adjusted: dict[int, float | None] = {}
-    for role, numbers in families.items():
+    for (role, *_), numbers in families.items():
         exploring = role is Role.DIAGNOSTIC
         adjust = stats.benjamini_hochberg if exploring else stats.holm
-        values = adjust([found[number].p_value for number in numbers])
+        values = adjust([_p_in_family(found[number]) for number in numbers])
         adjusted |= dict(zip(numbers, values, strict=True))
     for number, one in enumerate(found):
         yield replace(one, p_adjusted=adjusted[number])
+
+
+def _family(one: Comparison) -> tuple[Role, str, str]:
+    """Guards are a family within their device, all others over the devices."""
+    role = one.question.role
+    device = one.question.device if role is Role.GUARD else ""
+    return role, one.variant, device
+
+
+def _p_in_family(one: Comparison) -> float | None:
+    """P of the t test; of a guard without one the exact p of the companion."""
+    guard = one.question.role is Role.GUARD
+    if one.p_value is None and guard and one.companion is not None:
+        return one.companion.p_value
+    return one.p_value
+
+
+def _rechecked(one: Comparison, rows: pd.DataFrame, design: Design) -> Comparison:
+    """Lift the cap of the order where the baseline came back (STATISTICS 3.12).
+
+    Only where the variants were measured as A..A B..B A..A, and the interval of the
+    last baseline against the first lies within the margin.
+    """
+    capped = [caveat for caveat in one.caveats if caveat.code == "sequential"]
+    again = recheck(rows, one, design) if capped else None
+    margin = margin_on_scale(one)
+    if again is None or margin is None or not _inside(again, margin):
+        return one
+    change = companions.shown(again, one.scale)
+    lifted = Caveat(
+        code="order-rechecked",
+        severity=Severity.NOTE,
+        text="the baseline measured again at the end is within the margin of "
+        f"{one.question.planned.margin.text} of the first "
+        f"({in_numbers(change, one.scale)}): {one.variant} is judged though it did not "
+        "take turns",
+        todo="let the variants take turns (ABBA) within short blocks",
+    )
+    kept = tuple(caveat for caveat in one.caveats if caveat not in capped)
+    return replace(one, caveats=(lifted, *kept))
+
+
+def _inside(estimate: stats.Estimate, margin: float) -> bool:
+    return -margin < estimate.low and estimate.high < margin
+
+
+def recheck(
+    rows: pd.DataFrame, one: Comparison, design: Design
+) -> stats.Estimate | None:
+    """Compare the last units of the baseline with the first, on the analysis scale.
+
+    None unless the units stand as A..A B..B A..A in time, with two or more of the
+    baseline at each end.
+    """
+    both = rows[rows["variant"].isin([design.baseline, one.variant])]
+    both = both.sort_values("order", kind="stable")
+    groups = [(variant, len(list(same))) for variant, same in groupby(both["variant"])]
+    names = [variant for variant, _ in groups]
+    if names != [design.baseline, one.variant, design.baseline]:
+        return None
+    first, last = both.iloc[: groups[0][1]], both.iloc[-groups[2][1] :]
+    if min(len(first), len(last)) < 2:
+        return None
+    before, after = (
+        companions.analysis(rows["value"], one.scale) for rows in (first, last)
+    )
+    floors = (_floor(first, one.scale), _floor(last, one.scale))
+    return stats.welch(before, after, floors=floors).interval(1 - design.alpha)
+
+
+def _beside_copy(found: Sequence[Comparison], design: Design) -> Iterator[Comparison]:
+    """Say where a margin is too small for what two copies of the baseline differ by."""
+    copies = {one.question.key: one for one in found if one.variant == design.base2}
+    for one in found:
+        copy = copies.get(one.question.key)
+        half = _half_width(copy, design) if copy and copy.scale is one.scale else 0.0
+        yield replace(one, caveats=one.caveats + _untestable(one, half, design))
+
+
+def _half_width(one: Comparison, design: Design) -> float:
+    if one.effect is None:
+        return 0.0
+    interval = one.effect.interval(1 - design.alpha)
+    return (interval.high - interval.low) / 2
+
+
+def _untestable(one: Comparison, half: float, design: Design) -> tuple[Caveat, ...]:
+    margin = margin_on_scale(one)
+    own = one.variant in {design.base2, design.placebo}
+    if own or margin is None or margin >= AA_HALF_WIDTHS * half:
+        return ()
+    least = math.expm1(AA_HALF_WIDTHS * half) if one.scale is Scale.RATIO else None
+    size = f" ({100 * least:.2g} %)" if least is not None else ""
+    return (
+        Caveat(
+            code="aa-noise",
+            severity=Severity.DOUBT,
+            text=f"the margin of {one.question.planned.margin.text} is not testable "
+            f"with this n: it is below twice what two copies of the baseline may "
+            f"differ by{size}",
+            todo="measure more, or declare a larger margin",
+        ),
+    )
+
+
+def in_numbers(change: stats.Estimate, scale: Scale) -> str:
+    """Write a change plainly: ``+0.1 % [-0.3, +0.5]``."""
+    size, unit = (100.0, " %") if scale is Scale.RATIO else (1.0, "")
+    numbers = (change.value, change.low, change.high)
+    value, low, high = (f"{size * number:+.2g}" for number in numbers)
+    return f"{value}{unit} [{low}, {high}]"
 
 
 def sensitive(one: Comparison) -> bool:

@@ -10,12 +10,24 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from patchstudy import checks, profiles, stats
+from patchstudy import checks, failures, profiles, stats
 from patchstudy.checks import NEAR_CEILING, Doubt, Material
-from patchstudy.compare import Comparison, compare, sensitive
-from patchstudy.metrics import Kind, Scale
+from patchstudy.compare import (
+    Comparison,
+    Goal,
+    bare_count,
+    compare,
+    described,
+    error_rates,
+    goal_of,
+    margin_on_scale,
+    sensitive,
+)
+from patchstudy.failures import Failures
+from patchstudy.metrics import Better, Kind, Metric, Scale
 from patchstudy.records import Severity
-from patchstudy.study import Planned, Role, Study
+from patchstudy.study import Design, Margin, Planned, Role, Study
+from patchstudy.tables import Question
 from patchstudy.units import prefix, significant
 
 #: Power at which the report says how many units a margin needs.
@@ -29,8 +41,25 @@ AT_LEAST: Final = "at least"
 #: Who reaches the ceiling where a rise, or a fall, is a lower bound.
 RISES: Final = "the patched variant reaches the ceiling"
 FALLS: Final = "the baseline reaches the ceiling"
+#: Opening of a veto that the kernel's own messages give.
+KERNEL_VETO: Final = "Veto: a new kernel warning"
 #: Qualifier of a metric of which neither more nor less is better.
 NO_DIRECTION: Final = "no better direction"
+#: Qualifier of a change that a build of the same source may show as well.
+LAYOUT_NOISE: Final = "within layout noise"
+#: Qualifier of the cost that answers for a rate at its ceiling, and which cost does.
+SUBSTITUTE: Final = "substitute"
+_SUBSTITUTES: Final = {
+    "throughput": "cpu_per_byte",
+    "packet_rate": "cpu_per_packet",
+}
+#: Qualifier of a saturated metric for which nothing answers.
+NOT_TESTABLE: Final = "not testable on this link"
+#: Qualifier of a primary metric of which some runs failed.
+RUNS_FAILED: Final = "runs failed"
+
+
+_DECIDING: Final = frozenset({Role.PRIMARY, Role.GUARD, Role.CONTROL})
 
 
 class Verdict(StrEnum):
@@ -77,6 +106,8 @@ class Finding:
         What belongs to the verdict: ``material``, ``fragile``, ``one build each``.
     margin
         The margin on the scale of the analysis; None where it cannot be expressed.
+    named
+        The variant as the sentence names it; empty where only one is compared.
     sentence
         The finding in one sentence.
     """
@@ -87,6 +118,7 @@ class Finding:
     guarded: Guarded | None
     qualifiers: tuple[str, ...]
     margin: float | None
+    named: str
     sentence: str
 
     @property
@@ -122,6 +154,7 @@ class Assessment:
     material: Material
     doubts: tuple[Doubt, ...]
     findings: tuple[Finding, ...]
+    failures: tuple[Failures, ...]
     explanations: tuple[Explanation, ...]
     devices: tuple[DeviceDecision, ...]
     decision: Decision
@@ -133,29 +166,47 @@ def assess(study: Study) -> Assessment:
     material = checks.material(study)
     doubts = checks.check(material)
     compared = compare(material.units, material.asked, study.design, doubts)
-    findings = tuple(judge(one, study) for one in compared)
-    devices = tuple(_device_decisions(findings))
+    failed = failures.count(material)
+    findings = _together([judge(one, study) for one in compared], study, failed)
+    devices = tuple(_device_decisions(findings, study.design))
     # further variants (a placebo, a copy of the baseline) do not decide
-    judged = [one for one in devices if one.variant == study.design.patched[0]]
+    first = study.design.patched[0]
+    judged = [one for one in devices if one.variant == first]
     decision = _overall(judged)
+    shown = [one for one in findings if one.comparison.variant == first]
     return Assessment(
         study=study,
         material=material,
-        doubts=doubts,
+        doubts=_all_doubts(doubts, compared),
         findings=findings,
+        failures=failed,
         explanations=tuple(_explanations(study)),
         devices=devices,
         decision=decision,
-        sentence=_headline(
-            decision,
-            judged,
-            [
-                one
-                for one in findings
-                if one.comparison.variant == study.design.patched[0]
-            ],
-            study.design.metrics,
-        ),
+        sentence=_headline(decision, judged, shown, study.design.metrics),
+    )
+
+
+def _all_doubts(
+    doubts: Sequence[Doubt], compared: Sequence[Comparison]
+) -> tuple[Doubt, ...]:
+    """Add to what the checks found what the comparisons did, the gravest first."""
+    known = {one.caveat for one in doubts}
+    added = dict.fromkeys(
+        Doubt(
+            caveat=caveat,
+            device=one.question.device,
+            workload=one.question.workload,
+            question=one.question.key,
+        )
+        for one in compared
+        if one.question.role in {Role.PRIMARY, Role.GUARD, Role.CONTROL}
+        for caveat in one.caveats
+        if caveat not in known
+    )
+    ranks = [Severity.UNUSABLE, Severity.CAP, Severity.DOUBT, Severity.NOTE]
+    return tuple(
+        sorted([*doubts, *added], key=lambda one: ranks.index(one.caveat.severity))
     )
 
 
@@ -167,43 +218,25 @@ def judge(comparison: Comparison, study: Study) -> Finding:
     margin = margin_on_scale(comparison)
     limit = checks.ceiling(study, comparison.question)
     verdict, size = _verdict(comparison, margin, limit[0] if limit else None)
+    design = study.design
     finding = Finding(
         comparison=comparison,
         role=comparison.question.role,
         verdict=verdict,
         guarded=None,
-        qualifiers=(*size, *_qualifiers(comparison, verdict)),
+        qualifiers=(*size, *_qualifiers(comparison, verdict, design)),
         margin=margin,
+        named=comparison.variant if len(design.patched) > 1 else "",
         sentence="",
     )
+    return _spoken(finding)
+
+
+def _spoken(finding: Finding) -> Finding:
+    """Write the sentence, and of a guard what is known of harm."""
     if finding.role is Role.GUARD:
         finding = replace(finding, guarded=_guarded(finding))
     return replace(finding, sentence=_sentence(finding))
-
-
-def margin_on_scale(comparison: Comparison) -> float | None:
-    """Return the margin on the scale of the analysis, always positive.
-
-    On logs a margin of m percent is ln(1 + m), the same size in both directions. A
-    margin of the other scale is converted with the mean of the baseline; None where
-    that is zero.
-    """
-    margin = comparison.question.planned.margin
-    base = comparison.baseline.mean if comparison.baseline else 0.0
-    if comparison.scale is Scale.RATIO and margin.scale is Scale.RATIO:
-        return math.log1p(margin.value)
-    if comparison.scale is Scale.RATIO:
-        return math.log1p(margin.value / base) if base else None
-    if margin.scale is Scale.DIFFERENCE:
-        per_packet = comparison.question.planned.metric.kind is Kind.COUNT
-        return None if per_packet and _bare_count(comparison) else margin.value
-    return abs(margin.value * base) or None
-
-
-def _bare_count(comparison: Comparison) -> bool:
-    """Say whether a count has no exposure, so that a margin per packet is no use."""
-    values = (comparison.baseline, comparison.patched)
-    return any(one is not None and one.high > 1 for one in values)
 
 
 def _verdict(
@@ -288,7 +321,9 @@ def _at_least(size: tuple[str, ...]) -> tuple[str, ...]:
     return (*known, AT_LEAST)
 
 
-def _qualifiers(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
+def _qualifiers(
+    comparison: Comparison, verdict: Verdict, design: Design
+) -> Iterator[str]:
     codes = {one.code for one in comparison.caveats}
     if verdict is Verdict.NOT_ASSESSABLE and comparison.change is None:
         return
@@ -304,10 +339,16 @@ def _qualifiers(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     thin = min(units, default=0) == 2 or "no-spread" in codes
     if thin or sensitive(comparison):
         yield "fragile"
-    if "one-boot" in codes:
-        yield "within one boot"
-    if "one-build" in codes:
-        yield "one build each"
+    for code, words in (
+        ("one-boot", "within one boot"),
+        ("one-build", "one build each"),
+        ("order-rechecked", "order re-checked"),
+    ):
+        if code in codes:
+            yield words
+    copies = {design.base2: "A/A noise", design.placebo: "layout noise"}
+    if comparison.variant in copies:
+        yield copies[comparison.variant]
 
 
 def _guarded(finding: Finding) -> Guarded:
@@ -325,19 +366,221 @@ def _guarded(finding: Finding) -> Guarded:
     if worst < margin:
         return Guarded.HARM if shown else Guarded.SAFE
     adjusted = comparison.p_adjusted
-    if adjusted is None and comparison.companion is not None:
-        adjusted = comparison.companion.p_value
     proven = adjusted is not None and adjusted < BROKEN_P
     return Guarded.BROKEN if shown and proven and harm >= margin else Guarded.UNRESOLVED
+
+
+# ---- several findings together ------------------------------------------------------
+
+
+def _together(
+    findings: Sequence[Finding], study: Study, failed: Sequence[Failures]
+) -> tuple[Finding, ...]:
+    """Judge what one comparison alone cannot tell."""
+    answered = [*_saturated(findings), *_substitutes(findings, study)]
+    beyond = _beyond_layout(answered, study.design)
+    marked = [_with_failures(one, failed) for one in beyond]
+    return (*marked, *(_failed_guard(one, study.design) for one in failed))
+
+
+def _beyond_layout(findings: Sequence[Finding], design: Design) -> Iterator[Finding]:
+    """Hold changes against what a build that differs in layout only shows."""
+    placebo = {
+        one.comparison.question.key: one.comparison
+        for one in findings
+        if one.comparison.variant == design.placebo
+    }
+    for one in findings:
+        other = placebo.get(one.comparison.question.key)
+        copy = one.comparison.variant in {design.placebo, design.base2}
+        yield one if other is None or copy else _against(one, other)
+
+
+def _against(one: Finding, placebo: Comparison) -> Finding:
+    """Apply STATISTICS 3.7: an effect exceeds what the placebo may have changed.
+
+    A control, or a claim of no change, that moved within its margin stays as it is.
+    """
+    effect, change = one.comparison.effect, one.comparison.change
+    same = one.role is Role.CONTROL or _claims_same(one)
+    known = placebo.effect is not None and placebo.scale is one.comparison.scale
+    if one.verdict not in {Verdict.BETTER, Verdict.WORSE} or not known:
+        return one
+    if effect is None or change is None or (same and "at most small" in one.qualifiers):
+        return one
+    own = effect.interval(change.confidence)
+    if _reach(placebo, change.confidence) < max(own.low, -own.high):
+        kept = tuple(word for word in one.qualifiers if word != "one build each")
+        return _spoken(replace(one, qualifiers=kept))
+    kept = tuple(word for word in one.qualifiers if word not in _SIZES)
+    noisy = replace(one, verdict=Verdict.INCONCLUSIVE, qualifiers=(LAYOUT_NOISE, *kept))
+    return _spoken(noisy)
+
+
+_SIZES: Final = frozenset(
+    {"material", "at most small", "size uncertain", "size not judged", AT_LEAST}
+)
+
+
+def _reach(comparison: Comparison, confidence: float) -> float:
+    """Largest change, either way, that the interval allows."""
+    if comparison.effect is None:
+        return math.inf
+    interval = comparison.effect.interval(confidence)
+    return max(abs(interval.low), abs(interval.high))
+
+
+def _saturated(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Say of each saturated primary metric whether another one answers for it."""
+    for one in findings:
+        full = one.role is Role.PRIMARY and one.verdict is Verdict.SATURATED
+        if full and _cost(one, findings) is None:
+            one = replace(one, qualifiers=(*one.qualifiers, NOT_TESTABLE))  # noqa: PLW2901
+        yield _spoken(one) if full else one
+
+
+def _substitutes(findings: Sequence[Finding], study: Study) -> Iterator[Finding]:
+    """Judge the cost in place of each rate that a ceiling hides (STATISTICS 3.8)."""
+    for one in findings:
+        full = one.role is Role.PRIMARY and one.verdict is Verdict.SATURATED
+        cost = _cost(one, findings) if full else None
+        if cost is None or cost.role is Role.PRIMARY:
+            continue
+        question = cost.comparison.question
+        planned = replace(
+            question.planned, role=Role.PRIMARY, expect=one.planned.expect
+        )
+        asked = replace(question, planned=planned, role=Role.PRIMARY)
+        again = judge(replace(cost.comparison, question=asked, p_adjusted=None), study)
+        yield _spoken(replace(again, qualifiers=(*again.qualifiers, SUBSTITUTE)))
+
+
+def _cost(full: Finding, findings: Sequence[Finding]) -> Finding | None:
+    """Return the cost that was measured where a rate is saturated."""
+    name = _SUBSTITUTES.get(full.planned.metric.name)
+    for one in findings:
+        same = _cell(one) == _cell(full) and one.planned.metric.name == name
+        if same and one.comparison.change is not None:
+            return one
+    return None
+
+
+def _cell(one: Finding) -> tuple[str, str, str]:
+    question = one.comparison.question
+    return question.device, question.workload, one.comparison.variant
+
+
+# ---- failed runs --------------------------------------------------------------------
+
+_FAILED_RUNS: Final = Metric(
+    name="failed_runs",
+    unit="1",
+    better=Better.LOWER,
+    kind=Kind.PROPORTION,
+    label="Failed runs",
+)
+
+
+def _with_failures(one: Finding, failed: Sequence[Failures]) -> Finding:
+    """Mark a primary metric on a device where runs failed, but not beyond chance."""
+    place = (one.comparison.question.device, one.comparison.variant)
+    here = any((each.device, each.variant) == place for each in failed)
+    if not here or one.role is not Role.PRIMARY or one.comparison.change is None:
+        return one
+    return _spoken(replace(one, qualifiers=(*one.qualifiers, RUNS_FAILED)))
+
+
+def _failed_guard(one: Failures, design: Design) -> Finding:
+    """Make the guard that no study declares: patched runs fail no more often."""
+    planned = Planned(
+        metric=_FAILED_RUNS,
+        role=Role.GUARD,
+        workloads=(),
+        devices=(),
+        where={},
+        margin=Margin(
+            value=failures.MOST_FAILED,
+            scale=Scale.DIFFERENCE,
+            text=f"{100 * failures.MOST_FAILED:g} pp",
+            declared=False,
+        ),
+        ceiling=None,
+        expect="",
+        required=one.too_many,
+    )
+    bare = described(_failed_question(one, planned), one.variant, _values(one))
+    return Finding(
+        comparison=replace(
+            bare,
+            p_value=one.p_value,
+            p_adjusted=one.p_value,
+            method="Fisher's exact test",
+        ),
+        role=Role.GUARD,
+        verdict=Verdict.WORSE if one.broken else Verdict.NOT_ASSESSABLE,
+        guarded=Guarded.BROKEN if one.broken else Guarded.UNRESOLVED,
+        qualifiers=(),
+        margin=failures.MOST_FAILED,
+        named=one.variant if len(design.patched) > 1 else "",
+        sentence=_failed_sentence(one),
+    )
+
+
+def _failed_question(one: Failures, planned: Planned) -> Question:
+    return Question(
+        device=one.device,
+        workload="any workload",
+        planned=planned,
+        role=Role.GUARD,
+        labels=(),
+        tool="",
+        place="",
+        problem="",
+        unit="run",
+    )
+
+
+def _values(one: Failures) -> tuple[list[float], list[float]]:
+    """Return one entry a run, 1 where it failed: of the baseline, then of patched."""
+    base, new = (
+        [1.0] * side.failed + [0.0] * (side.runs - side.failed)
+        for side in (one.baseline, one.patched)
+    )
+    return base, new
+
+
+def _failed_sentence(one: Failures) -> str:
+    new, base = (
+        f"{side.failed} of {side.runs} ({100 * side.share.value:.0f} % "
+        f"[{100 * side.share.low:.0f}, {100 * side.share.high:.0f}])"
+        for side in (one.patched, one.baseline)
+    )
+    if one.broken:
+        words = "broken: more than chance allows"
+    elif one.too_many:
+        words = f"too many for the others to speak for all (over {_MOST_FAILED})"
+    else:
+        words = "not more than chance allows"
+    return (
+        f"failed runs: {new} of {one.variant} and {base} of the baseline, "
+        f"p {one.p_value:.2g}; {words}."
+    )
+
+
+_MOST_FAILED: Final = f"{100 * failures.MOST_FAILED:g} %"
 
 
 # ---- decision -----------------------------------------------------------------------
 
 
-def _device_decisions(findings: Sequence[Finding]) -> Iterator[DeviceDecision]:
+def _device_decisions(
+    findings: Sequence[Finding], design: Design
+) -> Iterator[DeviceDecision]:
+    copies = {design.placebo, design.base2}
     cells: dict[tuple[str, str], list[Finding]] = {}
     for one in findings:
-        if one.role in {Role.PRIMARY, Role.GUARD, Role.CONTROL}:
+        deciding = one.role in {Role.PRIMARY, Role.GUARD, Role.CONTROL}
+        if deciding and one.comparison.variant not in copies:
             key = (one.comparison.question.device, one.comparison.variant)
             cells.setdefault(key, []).append(one)
     for (device, variant), members in cells.items():
@@ -353,19 +596,22 @@ def _only_control(findings: Sequence[Finding]) -> bool:
     """Say whether a device was only a control, and speaks for the patch as one."""
     roles = {one.role for one in findings}
     sound = not any(_is_open(one) or one.guarded is Guarded.BROKEN for one in findings)
+    sound = sound and not _kernel_warnings(findings)
     return sound and Role.CONTROL in roles and Role.PRIMARY not in roles
 
 
 def _decide(findings: Sequence[Finding]) -> tuple[Decision, list[str]]:
     """Apply STATISTICS 3.13; a broken guard outweighs everything."""
-    primary = [one for one in findings if one.role is Role.PRIMARY]
+    answers = [one for one in findings if not _answered(one, findings)]
+    primary = [one for one in answers if one.role is Role.PRIMARY]
     broken = [one for one in findings if one.guarded is Guarded.BROKEN]
-    if broken:
-        return Decision.VETO, [one.sentence for one in broken]
+    warned = _kernel_warnings(findings)
+    if broken or warned:
+        return Decision.VETO, [*warned, *(one.sentence for one in broken)]
     refuted = [one for one in primary if _refutes(one)]
     if refuted:
         return Decision.REJECT, [one.sentence for one in refuted]
-    open_ = [one for one in findings if _is_open(one)]
+    open_ = [one for one in answers if _is_open(one)]
     if open_ or not primary:
         return Decision.NOT_YET, [one.sentence for one in open_] or [
             "the primary metric was not measured on this device"
@@ -377,6 +623,28 @@ def _decide(findings: Sequence[Finding]) -> tuple[Decision, list[str]]:
     ]
     decision = Decision.SMALL if small else Decision.ACCEPT
     return decision, [one.sentence for one in primary]
+
+
+def _answered(one: Finding, findings: Sequence[Finding]) -> bool:
+    """Say whether a cost answers for this rate, which a ceiling hides."""
+    full = one.role is Role.PRIMARY and one.verdict is Verdict.SATURATED
+    if not full:
+        return False
+    cost = _cost(one, [each for each in findings if each.role is Role.PRIMARY])
+    return cost is not None
+
+
+def _kernel_warnings(findings: Sequence[Finding]) -> list[str]:
+    """Return the new warnings of the kernel under these variants: a veto by rule."""
+    return list(
+        dict.fromkeys(
+            caveat.text
+            for one in findings
+            for caveat in one.comparison.caveats
+            if caveat.code == "kernel-warning"
+            and caveat.text.startswith(f"{one.comparison.variant}: ")
+        )
+    )
 
 
 def _refutes(one: Finding) -> bool:
@@ -485,7 +753,7 @@ def shared_unit(comparison: Comparison) -> tuple[float, str]:
     if quantity.kind in {Kind.SHARE, Kind.PROPORTION}:
         return 0.01, "%"
     if quantity.kind is Kind.COUNT:
-        return (1.0, "") if _bare_count(comparison) else (0.01, "% of pkts")
+        return (1.0, "") if bare_count(comparison) else (0.01, "% of pkts")
     values = (comparison.baseline, comparison.patched)
     size = max((abs(one.mean) for one in values if one is not None), default=0.0)
     return prefix(size, quantity.unit)
@@ -522,18 +790,38 @@ def _sentence(finding: Finding) -> str:
     comparison = finding.comparison
     question = comparison.question
     name = f"{question.planned.metric.name} on {question.workload}"
+    if finding.named:
+        name += f", {finding.named}"
     if question.problem:
         why = question.problem.removeprefix("not measured")
         return f"{name}: not measured{f' ({why})' if why else ''}."
     if comparison.change is None:
         return f"{name}: not assessable, {_too_few(comparison)}."
-    change = change_in_words(comparison)
+    change = change_in_words(comparison) + _none_bound(finding)
     tail = f", {replication_in_words(comparison)}"
     words = _WORDS.get(finding.role, _verdict_words)
     text = f"{name}: {words(finding, change)}{tail}"
     if "fragile" in finding.qualifiers:
         text += "; fragile: it rests on few units or depends on a few runs"
+    if RUNS_FAILED in finding.qualifiers:
+        text += "; runs failed on this device"
+    if SUBSTITUTE in finding.qualifiers:
+        text += "; in place of the rate, which a ceiling hides"
     return text + "."
+
+
+def _none_bound(finding: Finding) -> str:
+    """Say of a guard without any event how many runs may still have one."""
+    comparison = finding.comparison
+    quantity, new = comparison.question.planned.metric, comparison.patched
+    counted = quantity.kind in {Kind.COUNT, Kind.PROPORTION}
+    if finding.role is not Role.GUARD or not counted or new is None or new.high != 0:
+        return ""
+    bound = 100 * stats.none_in(new.n)
+    unit = comparison.question.unit
+    return (
+        f" (with none in {new.n} {unit}s, up to {bound:.2g} % of {unit}s may have one)"
+    )
 
 
 def _too_few(comparison: Comparison) -> str:
@@ -554,13 +842,23 @@ def _verdict_words(finding: Finding, change: str) -> str:
         return f"no difference beyond the margin of {margin}: {change}"
     if finding.verdict is Verdict.SATURATED:
         reason = next(iter(finding.qualifiers))
-        return f"{reason}, so no change could show: {change}"
+        link = f"; {NOT_TESTABLE}" if NOT_TESTABLE in finding.qualifiers else ""
+        return f"{reason}, so no change could show: {change}" + link
     if finding.verdict is Verdict.INCONCLUSIVE:
-        return f"inconclusive: {change}; {power_in_words(finding)}"
+        return _inconclusive_words(finding, change)
     reason = next(iter(finding.qualifiers), "")
     if finding.planned.metric.sign == 0 and reason == NO_DIRECTION:
         return f"{change} (described only: neither direction is better)"
     return f"not assessable ({reason}): {change}"
+
+
+def _inconclusive_words(finding: Finding, change: str) -> str:
+    if LAYOUT_NOISE in finding.qualifiers:
+        return (
+            f"inconclusive, within layout noise: {change}, and the placebo build may "
+            "change as much"
+        )
+    return f"inconclusive: {change}; {power_in_words(finding)}"
 
 
 def _size_words(finding: Finding) -> str:
@@ -608,6 +906,8 @@ def _guard_words(finding: Finding, change: str) -> str:
     if finding.guarded is Guarded.UNRESOLVED:
         if cap := _cap(finding.comparison):
             return f"unresolved ({cap}): {change}"
+        if LAYOUT_NOISE in finding.qualifiers:
+            return f"unresolved ({LAYOUT_NOISE}): {change}"
         more = power_in_words(finding)
         return f"unresolved: {change}, harm of {margin} is not excluded; {more}"
     return {
@@ -629,15 +929,30 @@ def power_in_words(finding: Finding) -> str:
     paired = comparison.blocks > 0
     count = comparison.blocks or _harmonic(comparison)
     sd = effect.standard_error * math.sqrt(count if paired else count / 2)
+    goal = goal_of(finding.planned, finding.role)
+    alpha, power = error_rates(goal, _alpha(comparison), POWER)
     smallest = stats.detectable_change(
-        sd, max(2, int(count)), paired=paired, power=POWER
+        sd, max(2, int(count)), paired=paired, power=power, alpha=alpha
     )
-    needed = stats.needed_n(sd, finding.margin, paired=paired, power=POWER)
+    needed = stats.needed_n(sd, finding.margin, paired=paired, power=power, alpha=alpha)
     shown = _on_scale(comparison, smallest)
     return (
-        f"this could show {shown} or more; the margin of "
+        f"these runs could {_SHOWN[goal]} {shown} or more; the margin of "
         f"{finding.planned.margin.text} needs {_needed_in_words(comparison, needed)}"
     )
+
+
+_SHOWN: Final = {
+    Goal.CHANGE: "show only a change of",
+    Goal.NO_HARM: "exclude only harm of",
+    Goal.SAME: "exclude only a change of",
+}
+
+
+def _alpha(comparison: Comparison) -> float:
+    """Level of the interval of the change."""
+    change = comparison.change
+    return 0.05 if change is None else round(1 - change.confidence, 12)
 
 
 def _needed_in_words(comparison: Comparison, needed: int | None) -> str:
@@ -687,6 +1002,9 @@ def _headline(
         each = ", ".join(f"{one.device} {one.decision}" for one in devices)
         opening = f"{opening} ({each})"
     shown = primary
+    if decision is Decision.NOT_YET:
+        open_ = [one for one in findings if one.role in _DECIDING and _is_open(one)]
+        shown = [*open_, *(one for one in primary if one not in open_)]
     if decision is Decision.VETO:
         broken = [one for one in findings if one.guarded is Guarded.BROKEN]
         others = [
@@ -695,6 +1013,8 @@ def _headline(
             if one.role is Role.DIAGNOSTIC and one.planned in declared
         ]
         shown = [*broken, *primary, *others]
+        if warned := _kernel_warnings(findings):
+            opening = f"{KERNEL_VETO}, {'; '.join(warned)}"
     names = {one.comparison.question.device for one in shown}
     parts = [
         (f"{one.comparison.question.device} " if len(names) > 1 else "")

@@ -374,7 +374,15 @@ def _absent(
             named = {*planned.devices, *(set(design.devices) - measured)}
             for device in devices:
                 if device not in having and (not having or device in named):
-                    yield _blank(design, planned, device, workload)
+                    blank = _blank(design, planned, device, workload)
+                    yield replace(blank, problem=_why_absent(runs, workload))
+
+
+def _why_absent(runs: pd.DataFrame, workload: str) -> str:
+    known = sorted(set(runs["workload"]))
+    if workload in {*known, "any workload"}:
+        return "not measured"
+    return f"no run has the workload {workload!r}; there is {', '.join(known)}"
 
 
 def _diagnostic(name: str) -> Planned:

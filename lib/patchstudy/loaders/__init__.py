@@ -6,12 +6,11 @@ its expected values under ``tests/golden/loaders/<tool>/``. Modules that are no 
 ``per_cpu``, ``queueing``, ``cpu_shares`` and ``sysstat``, which several loaders
 share; ``omni``, a part of
 ``netperf``; ``perf_row``, ``perf_text``, ``perf_csv`` and ``perf_json``, parts of
-``perf_stat``; ``pairs``, and ``cpu_time``, a part of it.
+``perf_stat``; ``pairs``, and ``cpu_time``, a part of it; ``packed``, which reads
+compressed files and archives; ``plausible``, which checks what every loader returns.
 """
 
-import gzip
-import io
-import zlib
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, Protocol
@@ -46,10 +45,12 @@ from patchstudy.loaders import (
     nstat,
     ntttcp,
     nuttcp,
+    packed,
     perf_stat,
     pidstat,
     ping,
     pktgen,
+    plausible,
     proc_interrupts,
     proc_net_dev,
     proc_net_snmp,
@@ -79,14 +80,31 @@ from patchstudy.loaders.pairs import difference
 from patchstudy.metrics import metric
 from patchstudy.records import Capture, RawFile
 
-__all__ = ["LOADERS", "MAX_BYTES", "Loader", "as_json", "difference", "load", "read"]
+__all__ = [
+    "LOADERS",
+    "MAX_BYTES",
+    "Loader",
+    "as_json",
+    "difference",
+    "load",
+    "load_all",
+    "load_raw",
+    "read",
+    "read_all",
+    "taker",
+]
 
-#: Largest raw file, on disk and uncompressed, that is read whole.
+#: Largest raw file, on disk and uncompressed, that is read whole; also the most that
+#: the members of an archive may be together.
 MAX_BYTES: Final = 256 * 2**20
 
 
 class Loader(Protocol):
-    """What every loader module offers."""
+    """What every loader module offers.
+
+    One may offer ``OPENS`` besides, a pattern with which only its tool's files begin:
+    where it matches, no other loader is asked, which saves time.
+    """
 
     def sniff(self, raw: RawFile, /) -> bool:
         """Say whether the bytes are this tool's output."""
@@ -165,26 +183,44 @@ LOADERS: Final[dict[str, Loader]] = {
 
 
 def read(path: Path) -> RawFile:
-    """Read the bytes of a raw file, uncompressed where it is gzipped.
+    """Read the bytes of a raw file; of a compressed or archived one, what it holds.
 
     Raises
     ------
     CaptureError
-        If the file cannot be read, is larger than ``MAX_BYTES``, or is cut gzip.
+        If the file cannot be read, is larger than ``MAX_BYTES``, is cut, or is an
+        archive of anything but one file.
+    """
+    found = list(_read(path))
+    several = [one for one in found if not isinstance(one, CaptureError)]
+    if len(several) > 1:
+        problem = f"an archive of {len(several)} files; unpack it, or read it with load"
+        raise CaptureError(path, problem)
+    for one in found:
+        if isinstance(one, CaptureError):
+            raise one
+    return RawFile(path=path, data=several[0].data, digest=several[0].digest)
+
+
+def read_all(path: Path) -> Iterator[RawFile | CaptureError]:
+    """Yield every raw file that a file holds; for one that cannot be read, the error.
+
+    A file that is no archive, or an archive of one file, has its own path; of several
+    members each has the path ``archive/member``. All have the digest of the bytes on
+    disk. No error is raised.
     """
     try:
-        if not path.is_file():
-            raise CaptureError(path, "not a file; give the raw file of one tool")
-        if path.stat().st_size > MAX_BYTES:
-            raise CaptureError(path, _too_large("file"))
-        data = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise CaptureError(path, f"cannot be read ({reason})") from error
-    digest = sha256(data).hexdigest()
-    if data.startswith(b"\x1f\x8b"):
-        data = _gunzip(path, data)
-    return RawFile(path=path, data=data, digest=digest)
+        found = _read(path)
+        first = next(found)
+        second = next(found, None)
+        if second is None and isinstance(first, RawFile):
+            first = RawFile(path=path, data=first.data, digest=first.digest)
+        yield first
+        if second is not None:
+            yield second
+        yield from found
+    except CaptureError as error:
+        yield error
 
 
 def load(path: Path) -> Capture:
@@ -193,23 +229,77 @@ def load(path: Path) -> Capture:
     Raises
     ------
     CaptureError
-        If the file is empty, if no loader or more than one recognises it, or if its
-        loader finds it broken.
+        If the file is empty, if no loader or more than one recognises it, if its
+        loader finds it broken or holds what cannot be (``plausible``), or if it is an
+        archive of several files.
     """
-    raw = read(path)
+    return load_raw(read(path))
+
+
+def load_all(path: Path) -> Iterator[Capture | CaptureError]:
+    """Yield the capture of every raw file that a file holds, or why there is none.
+
+    See ``read_all``; no error is raised.
+    """
+    for raw in read_all(path):
+        if isinstance(raw, CaptureError):
+            yield raw
+            continue
+        try:
+            yield load_raw(raw)
+        except CaptureError as error:
+            yield error
+
+
+def taker(raw: RawFile) -> str:
+    """Return the name of the one loader that recognises a raw file.
+
+    Raises
+    ------
+    CaptureError
+        If the file is empty, or if no loader or more than one recognises it.
+    """
+    for name, loader in LOADERS.items():
+        opens = getattr(loader, "OPENS", None)
+        if opens and opens.match(raw.head):
+            return name
     if not raw.data.strip(b"\0 \t\r\n"):
-        raise CaptureError(path, "empty file; did the tool fail or get killed?")
+        raise CaptureError(raw.path, "empty file; did the tool fail or get killed?")
     names = [name for name, loader in LOADERS.items() if loader.sniff(raw)]
     if not names:
         raise UnknownToolError(
-            path,
+            raw.path,
             "no loader recognises it; known tools: " + ", ".join(sorted(LOADERS)),
         )
     if len(names) > 1:
         raise CaptureError(
-            path, f"recognised as {' and as '.join(names)}; please report this file"
+            raw.path, f"recognised as {' and as '.join(names)}; please report this file"
         )
-    return LOADERS[names[0]].load(raw)
+    return names[0]
+
+
+def load_raw(raw: RawFile) -> Capture:
+    """Return what a raw file in memory says; see ``load``."""
+    return plausible.checked(LOADERS[taker(raw)].load(raw))
+
+
+def _read(path: Path) -> Iterator[RawFile | CaptureError]:
+    """Yield every raw file that a file holds, each with the path in its archive."""
+    try:
+        if not path.is_file():
+            raise CaptureError(path, "not a file; give the raw file of one tool")
+        if path.stat().st_size > MAX_BYTES:
+            raise CaptureError(path, packed.too_large("file", MAX_BYTES))
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise CaptureError(path, f"cannot be read ({reason})") from error
+    digest = sha256(data).hexdigest()
+    for one in packed.members(path, data, MAX_BYTES):
+        if isinstance(one, CaptureError):
+            yield one
+        else:
+            yield RawFile(path=path / one.name, data=one.data, digest=digest)
 
 
 def as_json(capture: Capture) -> dict[str, object]:
@@ -240,19 +330,3 @@ def as_json(capture: Capture) -> dict[str, object]:
         "caveats": [{"code": one.code, "text": one.text} for one in capture.caveats],
         "error": error and {"text": error.text, "where": error.where},
     }
-
-
-def _gunzip(path: Path, data: bytes) -> bytes:
-    """Uncompress all members, reading no more than ``MAX_BYTES``."""
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            text = file.read(MAX_BYTES + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise CaptureError(path, f"broken gzip ({error}); was it cut short?") from error
-    if len(text) > MAX_BYTES:
-        raise CaptureError(path, _too_large("uncompressed content"))
-    return text
-
-
-def _too_large(what: str) -> str:
-    return f"{what} larger than {MAX_BYTES // 2**20} MiB; cut it or split it"

@@ -8,14 +8,13 @@ system's time.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final
 
 from patchstudy.records import Caveat, Measurement, Severity
 
 #: Other names of the columns.
 _SAME: Final = {"user": "usr", "system": "sys"}
-_AWAY: Final = ("idle", "iowait")
 #: Shares that are read: the machine could do something else in the others.
 _KEPT: Final = ("busy", "soft", "steal")
 #: Two decimals each of ten columns, and CPUs that come and go within an interval.
@@ -67,13 +66,16 @@ def shares(percent: Mapping[str, float], *, slack: float = _SLACK) -> dict[str, 
     >>> shares({"user": 10.0, "system": 20.0, "iowait": 5.0, "idle": 65.0})
     {'busy': 0.3}
     """
-    named = {_SAME.get(name, name): value for name, value in percent.items()}
-    if not any(named.values()):
+    named = percent
+    if not _SAME.keys().isdisjoint(percent):
+        named = {_SAME.get(name, name): value for name, value in percent.items()}
+    values = named.values()
+    total = sum(values)
+    if not total and not any(values):
         return {}
-    total = sum(named.values())
-    if abs(total - 100) > slack or min(named.values()) < 0:
+    if abs(total - 100) > slack or min(values) < 0:
         raise ValueError(f"the shares of a CPU add up to {total:.1f} %, not to 100 %")
-    away = sum(named.get(name, 0.0) for name in _AWAY)
+    away = named["idle"] + named.get("iowait", 0.0)
     kept = {name: round(named[name] / 100, 6) for name in _KEPT if name in named}
     return {"busy": round(max(0.0, 1 - away / 100), 6), **kept}
 
@@ -89,19 +91,21 @@ def ends(times: Sequence[int], start: int | None = None) -> list[float]:
     if min(steps) == 0:
         steps = [max(1, sum(steps)) / len(steps)] * len(steps)
     lengths = steps if start is not None else [steps[0], *steps][: len(times)]
-    return [float(sum(lengths[: index + 1])) for index in range(len(lengths))]
+    return [float(end) for end in accumulate(lengths)]
 
 
 def means(records: Sequence[Record]) -> dict[str, dict[str, float]]:
     """Return the means over the records in which each CPU was online."""
-    return {
-        cpu: {
-            share: _mean(records, cpu, share)
+    found: dict[str, dict[str, float]] = {}
+    weighted = [(one.cpus, one.length_s) for one in records]
+    for cpu in dict.fromkeys(cpu for one in records for cpu in one.cpus):
+        online = [(cpus[cpu], length) for cpus, length in weighted if cpu in cpus]
+        found[cpu] = {
+            share: _mean([(told[share], s) for told, s in online if share in told])
             for share in _KEPT
-            if any(share in one.cpus.get(cpu, {}) for one in records)
+            if any(share in told for told, _ in online)
         }
-        for cpu in dict.fromkeys(cpu for one in records for cpu in one.cpus)
-    }
+    return found
 
 
 def intervals(records: Sequence[Record], resolution: float) -> Iterator[Measurement]:
@@ -179,10 +183,9 @@ def caveats(
         )
 
 
-def _mean(records: Sequence[Record], cpu: str, share: str) -> float:
-    online = [one for one in records if share in one.cpus.get(cpu, {})]
-    total = sum(one.cpus[cpu][share] * one.length_s for one in online)
-    return round(total / sum(one.length_s for one in online), 9)
+def _mean(weighted: Sequence[tuple[float, float]]) -> float:
+    total = sum(value * length for value, length in weighted)
+    return round(total / sum(length for _value, length in weighted), 9)
 
 
 def _note(code: str, text: str, todo: str) -> Caveat:

@@ -13,15 +13,22 @@ stats available" is not zero.
 """
 
 import re
-from collections import Counter
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import head_lines, line_end, lines
 from patchstudy.records import Capture, Measurement, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": "the number behind the last colon of the line <name>",
+}
+#: How a file begins that is of ``ethtool -S`` and of nothing else.
+OPENS = re.compile(r"NIC statistics:[ \t]*\r?\n")
 _HEADER = "NIC statistics:"
 _NONE = "no stats available"
 _COMMAND = re.compile(r"\S*[#$>]\s*(ethtool\s.*\S)\s*")
+_COUNT = re.compile(r"\s*\d{1,20}")
 _GAUGE = re.compile(r"ifindex|temperature|voltage|link_speed", re.IGNORECASE)
 
 
@@ -56,7 +63,7 @@ def load(raw: RawFile) -> Capture:
 
 def _readings(raw: RawFile, rows: list[tuple[int, str]]) -> list[Measurement]:
     """Return the readings of all lines that are no header, told apart by labels."""
-    printed: Counter[tuple[int, str]] = Counter()
+    printed: dict[tuple[int, str], int] = {}
     readings: list[Measurement] = []
     section = 0
     several = sum(line.strip() in {_HEADER, _NONE} for _, line in rows) > 1
@@ -65,21 +72,20 @@ def _readings(raw: RawFile, rows: list[tuple[int, str]]) -> list[Measurement]:
             section += 1
             continue
         name, value = _counter(raw, number, line)
-        printed[section, name] += 1
-        labels = {
-            "kind": "gauge" if _GAUGE.search(name) else "",
-            "section": str(section) if several else "",
-            "repeat": str(printed[section, name]) if printed[section, name] > 1 else "",
-        }
-        told = {label: text for label, text in labels.items() if text}
-        readings.append(Measurement(metric=f"event:{name}", value=value, labels=told))
+        printed[section, name] = repeat = printed.get((section, name), 0) + 1
+        labels = {"kind": "gauge"} if _GAUGE.search(name) else {}
+        if several:
+            labels["section"] = str(section)
+        if repeat > 1:
+            labels["repeat"] = str(repeat)
+        readings.append(Measurement(metric=f"event:{name}", value=value, labels=labels))
     return readings
 
 
 def _counter(raw: RawFile, number: int, line: str) -> tuple[str, int]:
     """Return the name and the value of one line."""
     name, _, value = line.strip().rpartition(":")
-    if not name.strip() or not re.fullmatch(r"\s*\d{1,20}", value):
+    if not name.strip() or not _COUNT.fullmatch(value):
         problem = f"{line.strip()!r} is not a name, a colon and a number"
         raise CaptureError(raw.path, problem, where=str(number))
     return name.strip(), int(value)

@@ -13,6 +13,10 @@ from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import head_lines, lines
 from patchstudy.records import Capture, RawFile
 
+#: How a file begins that is of ethtool's settings and of nothing else.
+OPENS = re.compile(
+    r"(?:Settings|(?:Channel|Ring|Coalesce|Pause) parameters) for \S+:[ \t]*\r?\n"
+)
 _COMMAND = re.compile(r"\S*[#$>]\s*(ethtool\s.*\S)\s*")
 _TITLE = re.compile(
     r"((?:Settings|(?:Channel|Ring|Coalesce|Pause) parameters) for) (\S+):\s*"

@@ -47,6 +47,26 @@ from patchstudy.records import (
 )
 from patchstudy.units import to_base
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        "sum over the streams of metadata.SERIES_META[series].MEAN_VALUE; an "
+        "interval (download): results[series][i]"
+    ),
+    "send_rate": (
+        "UDP upload: metadata.SERIES_META[series].MEAN_VALUE; an interval (TCP "
+        "upload): results[series][i]"
+    ),
+    "retransmits": (
+        "metadata.SERIES_META[series].TCP_RETRANSMIT, sum over the streams"
+    ),
+    "rtt_mean": (
+        "metadata.SERIES_META[ping series].MEAN_VALUE, else the mean of "
+        "raw_values[series][].val; an interval: results[series][i]"
+    ),
+    "rtt_p50": "median of raw_values[series][].val",
+    "fairness": "Jain's index of the streams' MEAN_VALUE",
+}
 _OPENING: Final = re.compile(r'^\s*\{.*"metadata"\s*:\s*\{', re.DOTALL)
 _LOAD: Final = re.compile(r"^(TCP|UDP) (upload|download)(?:::(\d+)| (.+?))?$")
 _PING: Final = re.compile(r"^Ping \(ms\) (.+)$")
@@ -483,6 +503,9 @@ def _facts(page: _Page) -> dict[str, object]:
     for name in ("driver", "offloads", "qdiscs"):
         if egress.get(name):
             facts[f"egress_{name}"] = egress[name]
+    speed = _dict(egress.get("link_params")).get("speed")
+    if egress.get("driver") and isinstance(speed, str):  # a veth's speed means nothing
+        facts["link_speed"] = speed
     return {**facts, "format": page.form}
 
 

@@ -29,6 +29,13 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "loss": (
+        'xmt/rcv/%loss of the summary of the host: 1 - rcv / xmt; -C: the share of "-"'
+    ),
+    "rtt_mean": "min/avg/max of the summary: avg; -C: the mean of the times",
+}
 _SUMMARY: Final = re.compile(
     r"^(?P<host>\S+) *: xmt/rcv/%(?P<kind>loss|return) ="
     r" (?P<sent>\d{1,12})/(?P<received>\d{1,12})/-?\d+%"

@@ -11,12 +11,22 @@ named by their titles, which changed over time; the counters get the names of th
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import interfaces, link_text
 from patchstudy.loaders.text import counter, json_value, line_end
 from patchstudy.records import Capture, Measurement, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": (
+        "JSON: [].stats64.rx.<key> and tx.<key> (older: stats); text: the column "
+        "below its title"
+    ),
+    "errors": "rx.errors and tx.errors",
+    "drops": "rx.dropped and tx.dropped",
+}
 _JSON = re.compile(r'\s*\[\s*(?:\{\s*\}\s*,\s*)*\{\s*"ifindex"\s*:')
 _SETUP = ("mtu", "qdisc")
 

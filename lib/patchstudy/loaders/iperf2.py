@@ -39,6 +39,19 @@ from patchstudy.loaders.reading import Reading, bit, byte, last_digit
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        "bytes and times of the last row of every stream; UDP: of the server's "
+        'rows or of "Server Report"; an interval: its row'
+    ),
+    "send_rate": "the UDP client's own last rows; an interval: its row",
+    "loss": "the receiver's last rows, column Lost/Total Datagrams",
+    "jitter": "the receiver's last rows, column Jitter, mean of the streams",
+    "retransmits": "column Rtry of the last rows (-e)",
+    "rtt_mean": "the rows of --bounceback",
+    "fairness": "Jain's index of the streams' throughput",
+}
 _ROW: Final = re.compile(
     r"\[\s*(?P<id>\*?\d{1,9}|SUM)\]\s+"
     r"(?P<start>\d{1,9}\.\d+)\s*-\s*(?P<end>\d{1,9}\.\d+) sec\s+"

@@ -43,14 +43,15 @@ it) is read once. What stands in ``server_output_json`` is not read.
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from operator import itemgetter, lt
 from pathlib import Path
 from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.documents import together
+from patchstudy.loaders.text import strict_json
 from patchstudy.records import (
     Capture,
     Caveat,
@@ -58,8 +59,31 @@ from patchstudy.records import (
     Measurement,
     RawFile,
     Severity,
+    intervals,
 )
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        "end.sum_received: bytes * 8 / seconds; an interval (where the writer "
+        "receives): intervals[].sum, the same"
+    ),
+    "send_rate": (
+        "end.sum_sent: bytes * 8 / seconds (UDP before 3.10: "
+        "end.sum.bits_per_second); an interval (where the writer sends): "
+        "intervals[].sum"
+    ),
+    "retransmits": "end.sum_sent.retransmits",
+    "loss": "end.sum_received: lost_packets / packets (before 3.10: end.sum)",
+    "jitter": "end.sum_received.jitter_ms / 1000 (before 3.10: end.sum)",
+    "rtt_mean": "mean of end.streams[].sender.mean_rtt, microseconds",
+    "fairness": (
+        "Jain's index of end.streams[].receiver.bytes (UDP: udp.bytes without "
+        "the lost share)"
+    ),
+}
+#: How a file begins that is iperf3's and nobody else's.
+OPENS: Final = re.compile(r'\s*\{\s*"start"\s*:\s*\{\s*"(?:connected|version)"')
 _OPENING: Final = re.compile(r'\{\s*"start"\s*:\s*\{\s*"(?:connected|version)"')
 _EVENT: Final = re.compile(
     r'^[^\n{]{0,80}(\{\s*"event"\s*:\s*"\w+"\s*,.*)$', re.MULTILINE
@@ -74,10 +98,14 @@ _NOT_A_NUMBER: Final = re.compile(
 _FRAGMENT: Final = re.compile(
     r'^\s*\{\s*"streams"\s*:\s*\[\s*\{\s*"socket"\s*:\s*\d+\s*,\s*"start"\s*:'
 )
+#: Versions that write no key twice: 3.10 and later.
+_NEWER: Final = re.compile(r"iperf 3\.\d\d.*")
 _REVERSE: Final = "_bidir_reverse"
 _WRAPPED: Final = 2**31
 _MISMATCH: Final = 0.05
 _ABSURD: Final = 1e18
+_SHORT: Final = 1e-9
+_FIELDS: Final = itemgetter("start", "end", "bytes", "seconds")
 
 
 def sniff(raw: RawFile) -> bool:
@@ -96,7 +124,8 @@ def load(raw: RawFile) -> Capture:
         If the JSON is cut or broken, or stands inside another document.
     """
     found = _Found()
-    documents, around = _documents(raw, found)
+    alone = _alone(raw)
+    documents, around = ([alone], "") if alone else _documents(raw, found)
     if not documents:
         raise CaptureError(raw.path, _no_document(raw))
     captures = [_capture(raw, one, around, _Found()) for one in documents]
@@ -137,6 +166,7 @@ class _Run:
     test: dict[str, object]
     intervals: list[dict[str, object]]
     end: dict[str, object]
+    bidir: bool
     error: str | None
 
     @property
@@ -146,11 +176,6 @@ class _Run:
     @property
     def server(self) -> bool:
         return "accepted_connection" in self.start
-
-    @property
-    def bidir(self) -> bool:
-        parts = [self.end, *self.intervals]
-        return any(key.endswith(_REVERSE) for part in parts for key in part)
 
     @property
     def omit_s(self) -> float:
@@ -179,14 +204,36 @@ class _Flow:
         Whether the writer of the file is the sender.
     labels
         Labels of its whole-run values.
-    sums
+    spans
         Its interval sums, without omitted and repeated ones.
     """
 
     suffix: str
     sending: bool
     labels: dict[str, str]
-    sums: list[dict[str, object]]
+    spans: "_Spans"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Spans:
+    """The intervals of a flow as columns.
+
+    Attributes
+    ----------
+    starts, ends, rates
+        In s and bit/s, of every interval that has both.
+    size, seconds
+        All bytes, and all seconds in which they flowed.
+    unread
+        Numbers of the intervals without a time or a rate.
+    """
+
+    starts: list[float]
+    ends: list[float]
+    rates: list[float]
+    size: float
+    seconds: float
+    unread: list[int]
 
 
 @dataclass(slots=True)
@@ -217,6 +264,24 @@ class _Found:
         self.caveats.append(
             Caveat(code=code, severity=Severity.DOUBT, text=text, todo=todo)
         )
+
+
+def _alone(raw: RawFile) -> dict[str, object] | None:
+    """Return the document of a file that is one and nothing else, read fast.
+
+    None where that would lose something: a ``sum`` that stands twice in an object (see
+    ``_unique``) is for ``_documents`` to find.
+    """
+    if not OPENS.match(raw.head):
+        return None
+    document = _dict(strict_json(raw))
+    if _NEWER.fullmatch(str(_dict(document.get("start")).get("version"))):
+        return document
+    parts = [*_list(document.get("intervals")), document.get("end")]
+    objects = [part for part in parts if isinstance(part, dict)]
+    sums = [key for part in objects for key in part if key[:3] == "sum"]
+    alone = document and raw.data.count(b'"sum') == len(sums)
+    return document if alone else None
 
 
 def _documents(raw: RawFile, found: _Found) -> tuple[list[dict[str, object]], str]:
@@ -350,12 +415,17 @@ def _run(path: Path, document: dict[str, object], around: str) -> _Run:
         text = said[1].strip() if said else "no results in the file; the run failed"
     else:
         text = None
+    told = _list(document.get("intervals"))
+    parts = [one for one in told if isinstance(one, dict)]
+    reverse = "sum" + _REVERSE
     return _Run(
         path=path,
         start=start,
         test=_dict(start.get("test_start")),
-        intervals=[_dict(one) for one in _list(document.get("intervals"))],
+        intervals=parts,
         end=end,
+        bidir=any(key.endswith(_REVERSE) for key in end)
+        or any(reverse in one for one in parts),
         error=text,
     )
 
@@ -368,16 +438,67 @@ def _flows(run: _Run) -> list[_Flow]:
 
 def _flow(run: _Run, suffix: str) -> _Flow:
     sums: list[dict[str, object]] = []
+    name, last = "sum" + suffix, None
     for interval in run.intervals:
-        one = _dict(interval.get("sum" + suffix))
-        # After a server's death the last interval stands twice.
-        if one and not one.get("omitted") and one not in sums[-1:]:
+        one = interval.get(name)
+        if not isinstance(one, dict) or not one or one.get("omitted"):
+            continue
+        if one != last:  # after a server's death the last interval stands twice
             sums.append(one)
+            last = one
     sending = _sending(run, suffix, sums)
     labels = {}
     if run.bidir:
         labels = {"direction": "forward" if sending != run.server else "reverse"}
-    return _Flow(suffix=suffix, sending=sending, labels=labels, sums=sums)
+    return _Flow(suffix=suffix, sending=sending, labels=labels, spans=_spans(sums))
+
+
+def _spans(sums: list[dict[str, object]]) -> _Spans:
+    """Return the columns of the intervals, all at once where all are whole."""
+    try:
+        columns = tuple(zip(*map(_FIELDS, sums), strict=True))
+        whole = _are_whole(*columns)
+    except (KeyError, TypeError):
+        return _spans_of_some(sums)  # one has no time or no bytes, or none is there
+    if not whole:
+        return _spans_of_some(sums)
+    starts, ends, sizes, lengths = columns
+    return _Spans(
+        starts=[float(start) for start in starts],
+        ends=[float(end) for end in ends],
+        rates=[size * 8 / length for size, length in zip(sizes, lengths, strict=True)],
+        size=float(sum(sizes)),
+        seconds=float(sum(lengths)),
+        unread=[],
+    )
+
+
+def _are_whole(
+    starts: tuple[float, ...],
+    ends: tuple[float, ...],
+    sizes: tuple[float, ...],
+    lengths: tuple[float, ...],
+) -> bool:
+    """Say whether every interval has a length, and bytes that can be."""
+    lasting = min(starts) >= 0 and all(map(lt, starts, ends)) and min(lengths) > _SHORT
+    return lasting and min(sizes) >= 0 and max(sizes) < _ABSURD
+
+
+def _spans_of_some(sums: list[dict[str, object]]) -> _Spans:
+    """Return the columns of the intervals that have a time and a rate."""
+    found = _Spans(starts=[], ends=[], rates=[], size=0.0, seconds=0.0, unread=[])
+    for number, one in enumerate(sums, start=1):
+        start, end = _number(one.get("start")), _number(one.get("end"))
+        rate = _rate(one)
+        if start is None or end is None or rate is None or end <= start:
+            found.unread.append(number)
+            continue
+        found.starts.append(start)
+        found.ends.append(end)
+        found.rates.append(rate)
+        found.size += _number(one.get("bytes")) or 0.0
+        found.seconds += _number(one.get("seconds")) or 0.0
+    return found
 
 
 def _sending(run: _Run, suffix: str, sums: list[dict[str, object]]) -> bool:
@@ -421,21 +542,12 @@ def _unreported(run: _Run, flow: _Flow) -> bool:
 def _intervals(run: _Run, flow: _Flow, found: _Found) -> None:
     """Add one value per interval; intervals without any payload stay in."""
     metric = "send_rate" if flow.sending else "throughput"
-    for number, one in enumerate(flow.sums, start=1):
-        start, end = _number(one.get("start")), _number(one.get("end"))
-        rate = _rate(one)
-        if start is None or end is None or rate is None or end <= start:
-            found.note("interval-unread", f"interval {number} has no rate or no time")
-            continue
-        found.measurements.append(
-            Measurement(
-                metric=metric,
-                value=rate,
-                start_s=start,
-                end_s=end,
-                labels=flow.labels,
-            )
-        )
+    for number in flow.spans.unread:
+        found.note("interval-unread", f"interval {number} has no rate or no time")
+    spans = flow.spans
+    found.measurements += intervals(
+        metric, flow.labels, spans.starts, spans.ends, spans.rates
+    )
 
 
 def _whole_run(run: _Run, flow: _Flow, found: _Found) -> None:
@@ -538,7 +650,7 @@ def _old_udp(run: _Run, flow: _Flow, found: _Found) -> None:
             "use iperf3 3.12 or later, or count packets at the receiver",
         )
         return
-    rate = _estimate(both, found) if flow.sending else _mean_rate(flow.sums)
+    rate = _estimate(both, found) if flow.sending else _mean_rate(flow.spans)
     _throughput(rate, flow, found)
     if rate == 0 and not flow.sending and _number(both.get("bytes")):
         _all_lost(run, both, flow, found)
@@ -678,7 +790,7 @@ def _udp_payload(stream: dict[str, object]) -> float | None:
 def _compare_with_intervals(flow: _Flow, found: _Found) -> None:
     """Doubt a run whose end says something else than its intervals."""
     metric = "send_rate" if flow.sending else "throughput"
-    end, mean = _found_value(found, metric, flow), _mean_rate(flow.sums)
+    end, mean = _found_value(found, metric, flow), _mean_rate(flow.spans)
     if end is None or mean is None or abs(end - mean) <= _MISMATCH * max(mean, 1.0):
         return
     found.doubt(
@@ -721,13 +833,9 @@ def _rate(total: dict[str, object]) -> float | None:
     return _number(total.get("bits_per_second"))
 
 
-def _mean_rate(sums: Iterable[dict[str, object]]) -> float | None:
+def _mean_rate(spans: _Spans) -> float | None:
     """Return the rate over all intervals, weighted by their time."""
-    size = seconds = 0.0
-    for one in sums:
-        size += _number(one.get("bytes")) or 0.0
-        seconds += _number(one.get("seconds")) or 0.0
-    return _number(size * 8 / seconds) if seconds > 0 else None
+    return spans.size * 8 / spans.seconds if spans.seconds > 0 else None
 
 
 def _workload(run: _Run) -> dict[str, str | int | float | None]:
@@ -779,13 +887,10 @@ def _started_at(run: _Run) -> str | None:
 
 def _number(value: object) -> float | None:
     """Return a number that counts or measures something, not negative; else None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    kind = type(value)  # a bool is no number here; called for every value: kept short
+    if kind is not float and kind is not int:
         return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if 0 <= number < _ABSURD else None
+    return float(value) if 0 <= value < _ABSURD else None  # type: ignore[operator]
 
 
 def _size(value: object) -> int | None:

@@ -38,6 +38,21 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading, bit, byte, last_digit
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        'the line "receiver" (of [SUM] with several streams), column Bitrate or '
+        "Bandwidth; an interval: the line of its sum, where the writer receives"
+    ),
+    "send_rate": (
+        'the line "sender", the same column; an interval: the line of its sum, '
+        "where the writer sends"
+    ),
+    "retransmits": 'the line "sender", column Retr',
+    "loss": 'the line "receiver", column Lost/Total Datagrams',
+    "jitter": 'the line "receiver", column Jitter',
+    "fairness": 'Jain\'s index of the lines "receiver" of the streams',
+}
 _ROW: Final = re.compile(
     r"\[\s*(?P<id>\d{1,9}|SUM)\]\s*(?:\[(?P<role>[TR]X-[CS])\])?\s+"
     r"(?P<start>\d{1,9}\.\d+)\s*-\s*(?P<end>\d{1,9}\.\d+)\s+sec\s+"

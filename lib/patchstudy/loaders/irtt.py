@@ -31,6 +31,18 @@ from patchstudy.loaders.reading import Reading, number
 from patchstudy.loaders.text import json_value
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "loss": (
+        "stats: 1 - packets_received / packets_sent; by direction: "
+        "server_packets_received between the two"
+    ),
+    "rtt_mean": (
+        "stats.rtt.mean, nanoseconds; text: the mean of the printed round trips"
+    ),
+    "rtt_p50": "stats.rtt.median",
+    "jitter": "stats.ipdv_round_trip.mean",
+}
 _JSON: Final = re.compile(r'^\s*\{\s*"version"\s*:\s*\{\s*"irtt"')
 _TEXT: Final = re.compile(r"^\[Connecting\] connecting to |^\[\S+\] \[Connected\] ")
 _SEQ: Final = re.compile(r"^seq=(\d+) rtt=(\S+)")

@@ -28,6 +28,23 @@ from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import json_value
 from patchstudy.records import Capture, Caveat, RawFile, Severity
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "cpu_busy": (
+        "1 - (idle + iowait) / 100; JSON: statistics[].cpu-load[], text: the row "
+        'of the CPU; the run: "Average", else the mean weighted by time'
+    ),
+    "cpu_busy_max": "the same, of the CPU that was busiest over the run",
+    "cpu_softirq": "soft / 100 of the same rows",
+    "interrupts": "column intr/s of the text, times the time",
+    "softirqs": "the columns of -I SCPU of the text, times the time",
+}
+#: How a file begins that is of mpstat and of nothing else, not of sar or sadf.
+OPENS = re.compile(
+    r'\{"sysstat": ?\{\s*"hosts": ?\[\s*\{(?:(?!"file-date")[^\[])*'
+    r'"statistics": ?\[\s*\{\s*"timestamp": ?"[^"]*",\s*"cpu-load"'
+    r"|Linux \S[^\n]*\n\n\d\d[^\n%]* CPU +%usr +%nice +%sys +%iowait +%irq"
+)
 _TABLES = re.compile(r'"(?:cpu|node)-load"|"(?:sum|individual|soft)-interrupts"')
 _NOTHING = re.compile(r'"statistics"\s*:\s*\[\s*\]')
 _LIST = re.compile(r'"statistics"\s*:\s*\[')
@@ -87,7 +104,7 @@ def _from_text(raw: RawFile) -> Capture:
     else:
         sysstat.add_counts(told, reading)
     sysstat.doubts(told, reading)
-    if not any(sheet.over() for sheet in told.sheets):
+    if not any(sheet.average or sheet.samples for sheet in told.sheets):
         raise CaptureError(raw.path, "holds no row of a table; was it cut short?")
     if not told.sheet("CPU", "%idle"):
         reading.note("cpu-absent", "no table of CPU shares; call mpstat with -u")

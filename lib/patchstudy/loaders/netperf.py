@@ -53,6 +53,30 @@ from patchstudy.records import (
 )
 from patchstudy.units import to_base
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        "column Throughput of the result (UDP_STREAM: of its second line); omni: "
+        "THROUGHPUT in THROUGHPUT_UNITS"
+    ),
+    "send_rate": (
+        'UDP_STREAM: column Throughput of the first line; an interval: "Interim '
+        'result" of a sending test'
+    ),
+    "loss": "UDP_STREAM: messages of the second line of those of the first",
+    "transaction_rate": 'column Trans. Rate per sec; an interval: "Interim result"',
+    "rtt_mean": (
+        "1 / transaction_rate where one transaction is open at a time; omni: "
+        "MEAN_LATENCY"
+    ),
+    "rtt_p50": "omni: P50_LATENCY",
+    "rtt_p99": "omni: P99_LATENCY",
+    "cpu_busy": "columns Utilization (omni: LOCAL_CPU_UTIL, REMOTE_CPU_UTIL)",
+    "cpu_per_byte": (
+        "columns Service Demand, us/KB of 1024 byte (omni: LOCAL_SD, REMOTE_SD)"
+    ),
+    "retransmits": "omni: LOCAL_TRANSPORT_RETRANS",
+}
 _BANNER: Final = re.compile(
     r"^(?:MIGRATED )?(\S[\w/ ]{2,50}) TEST from \S+ .*\bAF_\w+ to .*\bAF_\w+(.*)$"
 )

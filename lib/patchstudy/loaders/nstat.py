@@ -13,11 +13,18 @@ ran.
 """
 
 import re
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import counter, json_value, line_end, lines
 from patchstudy.records import Capture, Measurement, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": "JSON: kernel.<name>; text: second column of the line <name>",
+}
+#: How a file begins that is of nstat and of nothing else.
+OPENS = re.compile(r'\{"kernel":\{"\w+":\d|#kernel *\n\w+ +\d')
 _JSON = re.compile(r'\s*\{\s*"kernel"\s*:\s*\{\s*(\}|"\w+"\s*:\s*-?\d)')
 _TEXT = re.compile(r"\s*#kernel[^\n]*(?:\n|$)")
 _ROW = re.compile(r"(\w+)\s+(\d{1,20})(?:\s+\d+(?:[.,]\d+)?)?\s*")

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from patchstudy.records import RawFile
 
 _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
+#: What stands in a text that is not as its tool printed it.
+_MARKS: Final = ("\r", "\x1b", ">")
 _QUOTES: Final = re.compile(r"^(?:> ?)+")
 
 
@@ -16,11 +19,23 @@ def plain(text: str) -> Iterator[tuple[int, str]]:
     Of a line that the tool wrote over itself (carriage returns) every part is yielded,
     under the same number.
     """
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+    text = text.replace("\r\n", "\n")
+    lines = text.split("\n")
+    if not any(mark in text for mark in _MARKS):
+        yield from enumerate(map(str.rstrip, lines), start=1)
+        return
+    for number, line in enumerate(lines, start=1):
         for part in line.split("\r"):
-            yield number, _QUOTES.sub("", _ESCAPES.sub("", part)).rstrip()
+            clean = _ESCAPES.sub("", part) if "\x1b" in part else part
+            bare = _QUOTES.sub("", clean) if clean.startswith(">") else clean
+            yield number, bare.rstrip()
 
 
 def plain_head(raw: RawFile) -> list[str]:
     """Return the lines of the first 4096 bytes that are not blank."""
-    return [line for _number, line in plain(raw.head) if line.strip()]
+    return list(_plain_head(raw.head))
+
+
+@lru_cache(maxsize=16)  # every loader asks for the same head
+def _plain_head(head: str) -> tuple[str, ...]:
+    return tuple(line for _number, line in plain(head) if line.strip())

@@ -30,8 +30,13 @@ _PERCENT = re.compile(r"\d+(?:[.,]\d+)?%")
 
 
 def fits(raw: RawFile) -> bool:
-    """Say whether most of the first lines are such rows."""
-    return _separator(_rows(head_lines(raw))[:10]) is not None
+    """Say whether most of the first lines are such rows.
+
+    perf writes no line with the names of the columns; a table that has one is not its.
+    """
+    rows = _rows(head_lines(raw))[:10]
+    named = bool(rows) and not re.search(r"\d|<not", rows[0])
+    return not named and _separator(rows) is not None
 
 
 def output(raw: RawFile) -> perf_row.Output:

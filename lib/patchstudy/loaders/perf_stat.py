@@ -28,6 +28,14 @@ from patchstudy.loaders import perf_csv, perf_json, perf_row, perf_text
 from patchstudy.loaders.text import head_lines, line_end
 from patchstudy.records import Capture, Caveat, Measurement, RawFile, Severity
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": (
+        "the count of the row <name> (JSON: counter-value), already scaled by "
+        "perf; the run with -I: the rows of --summary, else the sum of the "
+        "intervals"
+    ),
+}
 _STARTED = re.compile(r"# started on (\w{3} \w{3} .+\d{4})\s*")
 _FAILED = re.compile(
     r"event syntax error: .*|Workload failed: .*|Events (?:dis|en)abled"

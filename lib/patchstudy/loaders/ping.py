@@ -33,6 +33,15 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "loss": (
+        'the line "packets transmitted": 1 - received / transmitted, duplicates '
+        "taken off"
+    ),
+    "rtt_mean": 'the line "min/avg/max": avg; else the mean of time= of all answers',
+    "errors": '"+N errors" in the line "packets transmitted"',
+}
 _HEAD: Final = re.compile(
     r"^PING6?[ (].*(?:\bbytes of data|\bdata bytes|\bbytes\) \S+ --> \S+)"
 )

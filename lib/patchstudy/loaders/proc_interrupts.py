@@ -14,12 +14,21 @@ absent.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import per_cpu
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, Caveat, Measurement, RawFile, Severity
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "interrupts": (
+        "the column of the CPU in the row of the interrupt; without labels: the "
+        "sum of all"
+    ),
+    "event:*": "the number of the row <name> (ERR, MIS)",
+}
 _SOFTIRQ = "HI"  # the first row of /proc/softirqs
 _CLASSES = {"EXT", "I/O"}
 _ERRORS = {"ERR", "MIS", "Err"}

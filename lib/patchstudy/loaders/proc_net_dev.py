@@ -12,12 +12,19 @@ the colon.
 import re
 from collections.abc import Iterator
 from itertools import chain
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import interfaces
 from patchstudy.loaders.text import line_end, lines
 from patchstudy.records import Capture, Measurement, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": "the column of the interface's line",
+    "errors": "columns errs of Receive and of Transmit",
+    "drops": "columns drop of Receive and of Transmit",
+}
 _HEADER = re.compile(r"\s*Inter-\|\s+Receive\s+\|\s+Transmit")
 _COUNT = re.compile(r"\d{1,20}")
 _RX = (

@@ -10,11 +10,16 @@ are counts (unit 1), as wide as a C ``long``, of the network namespace of the re
 import re
 from collections.abc import Iterator
 from itertools import chain
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import line_end, lines
 from patchstudy.records import Capture, Measurement, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": "the number below <name> in the pair of lines with its prefix",
+}
 _FIRST = re.compile(
     r"\s*(?P<prefix>[A-Z]\w+):(?: [A-Za-z]\w*)+ *\r?\n(?P=prefix):(?: -?\d+)+"
 )

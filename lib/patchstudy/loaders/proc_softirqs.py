@@ -6,12 +6,20 @@ for all CPUs; ``softirqs`` is the sum of all kinds, with its parts.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import per_cpu
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, Caveat, Measurement, RawFile, Severity
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": (
+        "the column of the CPU in the row <name>; without the label cpu: their sum"
+    ),
+    "softirqs": "the same, of all rows",
+}
 _LAST = "RCU"
 _CUT = Caveat(
     code="cut-short",

@@ -16,12 +16,23 @@ time appear in the difference of two files (``cpu_time.with_shares``).
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import cpu_time
 from patchstudy.loaders.text import line_end, lines
 from patchstudy.records import Capture, Measurement, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": (
+        'cpu_*: a column of the line "cpu"; cpu_time: their sum without guest '
+        "and guest_nice; cpu_not_busy: idle + iowait"
+    ),
+    "interrupts": 'first number of the line "intr"',
+    "context_switches": 'the line "ctxt"',
+    "softirqs": 'first number of the line "softirq"',
+}
 _FIRST = re.compile(r"\s*cpu  ?\d+( \d+){3,}\s*(\n|$)")
 _CPU = re.compile(r"cpu(\d*)((?: +\d{1,20})+) *")
 _FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")

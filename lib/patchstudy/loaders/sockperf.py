@@ -27,6 +27,17 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "rtt_mean": 'the line "Summary": twice the latency (as it is with --full-rtt)',
+    "rtt_p50": 'the line "percentile 50.000": twice',
+    "rtt_p99": 'the line "percentile 99.000": twice',
+    "transaction_rate": (
+        '"ReceivedMessages" of the line "[Valid Duration]" / its RunTime'
+    ),
+    "drops": '"# dropped messages"',
+    "send_rate": '"Message Rate" times the size of a message; else "BandWidth"',
+}
 _PREFIX: Final = re.compile(r"^(?:\[STDOUT\] )?(?:sockperf: ?)?")
 _SNIFF: Final = re.compile(
     r"^sockperf: |^sockperf\[CLIENT\]|^=+ Printing statistics for Server No: "

@@ -11,11 +11,19 @@ row's number is only the CPU's number while all are online. All values are count
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import lines
 from patchstudy.records import Capture, Measurement, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": (
+        "processed, dropped, time_squeeze: columns 1, 2, 3, hexadecimal; without "
+        "the label cpu: their sum"
+    ),
+}
 _HEX_ROW = re.compile(r"[0-9a-fA-F]{8}(?: [0-9a-fA-F]{8}){2,}")
 _WIDTHS = (9, 10, 11, 13, 15)
 _NAMES = ("processed", "dropped", "time_squeeze")

@@ -35,6 +35,14 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "retransmits": "retrans:<now>/<total> of the data sockets: the sum of total",
+    "rtt_mean": "rtt:<smoothed>/<variance>, ms: the mean over data sockets and dumps",
+    "throughput": (
+        "bytes_acked of a dump less that of the one before, * 8 / the time between"
+    ),
+}
 _STATES: Final = (
     r"(?:ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-[12]|TIME-WAIT|UNCONN|CLOSE-WAIT|LAST-ACK"
     r"|LISTEN|CLOSING)"

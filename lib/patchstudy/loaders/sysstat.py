@@ -10,6 +10,7 @@ before at most two digits is a decimal comma.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from patchstudy.errors import CaptureError
@@ -30,10 +31,10 @@ _AVERAGE: Final = re.compile(r"^[^\s\d:][^\d:]*:[ \t]+")
 _NUMBER: Final = re.compile(r"-?\d{1,15}(?:[.,]\d{1,2})?")
 _HUMAN: Final = re.compile(r"\d[.,]\d[kMGTP]$")
 #: Columns that name the row.
-KEYS: Final = (
+KEYS: Final = frozenset({
     "CPU", "NODE", "IFACE", "INTR", "DEV", "TTY", "BUS", "FAN", "TEMP", "IN",
     "FCHOST", "FILESYSTEM", "MOUNTPOINT", "DEVICE", "BAT",
-)  # fmt: skip
+})  # fmt: skip
 _LABELS: Final = {"IFACE": "interface", "INTR": "interrupt", "DEV": "device"}
 #: Heads that mpstat prints and sar does not.
 MPSTAT: Final = re.compile(
@@ -41,9 +42,13 @@ MPSTAT: Final = re.compile(
     r"|CPU[ ]+(?:intr/s$|HI/s|\d+/s)"
 )
 _RESOLUTION: Final = 1e-4
+#: Columns that are shares of a CPU's time, with the name they have in ``cpu_shares``.
 _PERCENT: Final = {
-    "%usr", "%user", "%nice", "%sys", "%system", "%iowait", "%irq", "%soft", "%steal",
-    "%guest", "%gnice", "%idle",
+    f"%{name}": name
+    for name in (
+        "usr", "user", "nice", "sys", "system", "iowait", "irq", "soft", "steal",
+        "guest", "gnice", "idle",
+    )
 }  # fmt: skip
 
 Rows = dict[str, dict[str, float]]
@@ -70,12 +75,18 @@ class Sheet:
         The other columns.
     average
         The rows that the tool itself worked out over all intervals.
+    several_keys
+        Whether one of the columns names the rows as well.
     """
 
     key: str
     columns: tuple[str, ...]
     samples: list[Sample] = field(default_factory=list)
     average: Rows = field(default_factory=dict)
+    several_keys: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.several_keys = not KEYS.isdisjoint(self.columns)
 
     @property
     def seconds(self) -> float:
@@ -161,16 +172,16 @@ def report(raw: RawFile) -> Report:
         If a number cannot be read, or the file holds two calls.
     """
     lines = [(number, line) for number, line in plain(raw.text) if line]
-    banners = [match for _n, line in lines if (match := BANNER.match(line))]
+    banners = {n: match for n, line in lines if (match := BANNER.match(line))}
     if len(banners) != 1:
         two = "holds the output of two calls; split the file"
         none = "the first line of sysstat is missing; was it cut?"
         raise CaptureError(raw.path, two if banners else none)
-    told = Report(raw=raw, header=banners[0].groupdict())
+    told = Report(raw=raw, header=next(iter(banners.values())).groupdict())
     drafts: dict[tuple[str, ...], _Draft] = {}
     current: _Draft | None = None
     for number, line in lines:
-        if BANNER.match(line):
+        if number in banners:
             continue
         if "RESTART" in line:
             told.restarted = True
@@ -182,21 +193,36 @@ def report(raw: RawFile) -> Report:
 
 def number(raw: RawFile, text: str, where: str) -> float:
     """Return a number with a decimal point or comma and at most two decimals."""
-    if not _NUMBER.fullmatch(text):
+    found = _parsed(text)
+    if found is None:
         problem = f"{text!r} is not a number"
         if _HUMAN.search(text):
             problem += "; call the tool without --human"
         raise CaptureError(raw.path, problem, where=where)
+    return found
+
+
+def _parsed(text: str) -> float | None:
+    try:
+        return _float(text)
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=4096)  # most numbers of a report are printed many times
+def _float(text: str) -> float:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
     return float(text.replace(",", "."))
 
 
-def seconds_of_day(match: re.Match[str]) -> int:
+@lru_cache(maxsize=64)  # all rows of an interval have the same time
+def _seconds(hour: str, minute: str, second: str, half: str | None) -> int:
     """Return the seconds since midnight of a time with 24 or 12 hours."""
-    hour, minute, second = (int(part) for part in match.groups()[:3])
-    half = (match[4] or "").lower()
+    hours = int(hour)
     if half:
-        hour = hour % 12 + (12 if half == "p" else 0)
-    return hour * 3600 + minute * 60 + second
+        hours = hours % 12 + (12 if half in "pP" else 0)
+    return hours * 3600 + int(minute) * 60 + int(second)
 
 
 def split(line: str) -> tuple[int | None, list[str]] | None:
@@ -205,7 +231,7 @@ def split(line: str) -> tuple[int | None, list[str]] | None:
     None for a line that is no row of a table.
     """
     if match := _TIME.match(line):
-        return seconds_of_day(match), line[match.end() :].split()
+        return _seconds(*match.groups()), line[match.end() :].split()
     if match := _AVERAGE.match(line):
         return None, line[match.end() :].split()
     return None
@@ -219,7 +245,7 @@ def label_end(line: str) -> int:
 
 def is_head(words: Sequence[str]) -> bool:
     """Say whether the words are the names of columns."""
-    return bool(words) and not any(_NUMBER.fullmatch(word) for word in words)
+    return bool(words) and all(_parsed(word) is None for word in words)
 
 
 def _line(
@@ -234,12 +260,16 @@ def _line(
         problem = f"{line[1]!r} is no row of a table of sysstat"
         raise CaptureError(told.raw.path, problem, where=str(line[0]))
     time, words = row
-    if is_head(words):
+    if (
+        words
+        and _parsed(words[-1]) is None
+        and (tuple(words) in drafts or is_head(words))
+    ):
         return _head(drafts, words, time)
     if current is None:
         problem = "a row without the names of its columns; was the start cut off?"
         raise CaptureError(told.raw.path, problem, where=str(line[0]))
-    name, values = _row(told.raw, current.sheet, words, str(line[0]))
+    name, values = _row(told.raw, current.sheet, words, line[0])
     if time is None:
         current.sheet.average[name] = values
         return current
@@ -265,21 +295,26 @@ def _head(
 
 
 def _row(
-    raw: RawFile, sheet: Sheet, words: list[str], where: str
+    raw: RawFile, sheet: Sheet, words: list[str], line: int
 ) -> tuple[str, dict[str, float]]:
     """Return what names a row, and its numbers."""
     at = 1 if sheet.key else 0
-    names = [sheet.key, *sheet.columns] if at else list(sheet.columns)
-    if len(words) != len(names):
-        problem = f"{len(words)} values under {len(names)} columns; was it cut short?"
-        raise CaptureError(raw.path, problem, where=where)
+    count = at + len(sheet.columns)
+    if len(words) != count:
+        problem = f"{len(words)} values under {count} columns; was it cut short?"
+        raise CaptureError(raw.path, problem, where=str(line))
     if sheet.key in {"FILESYSTEM", "MOUNTPOINT"}:
         words = [words[-1], *words[:-1]]
-    values = {
-        column: number(raw, text, where)
-        for column, text in zip(sheet.columns, words[at:], strict=True)
-        if column not in KEYS
-    }
+    try:
+        values = dict(zip(sheet.columns, map(_float, words[at:]), strict=True))
+    except ValueError:
+        values = {}
+    if sheet.several_keys or not values:
+        values = {
+            column: number(raw, text, str(line))
+            for column, text in zip(sheet.columns, words[at:], strict=True)
+            if column not in KEYS
+        }
     name = words[0] if at else ""
     return ("all" if sheet.key == "CPU" and name == "-1" else name), values
 
@@ -316,9 +351,7 @@ def cpu_rows(raw: RawFile, rows: Rows) -> dict[str, dict[str, float]]:
     cpus: dict[str, dict[str, float]] = {}
     for cpu, values in rows.items():
         percent = {
-            name.removeprefix("%"): value
-            for name, value in values.items()
-            if name in _PERCENT
+            _PERCENT[name]: value for name, value in values.items() if name in _PERCENT
         }
         try:
             found = cpu_shares.shares(percent)

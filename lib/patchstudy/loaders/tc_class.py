@@ -10,12 +10,17 @@ class is told by ``class`` (its kind), ``handle`` and, where the file tells it,
 import re
 from collections.abc import Iterator
 from itertools import chain
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import queueing
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, Measurement, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": 'JSON: [].stats.<key>; text: the line "Sent" and the line "backlog"',
+}
 _JSON = re.compile(
     r'\s*\[\s*(?:\{\s*\}\s*,\s*)*\{\s*"class"\s*:\s*"[^"]*"\s*,\s*"handle"\s*:'
 )

@@ -16,12 +16,18 @@ A root and its leaves show the same packets: never add them. A qdisc is told by
 import re
 from collections.abc import Iterator
 from itertools import chain
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import queueing
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, Measurement, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "event:*": 'JSON: [].<key>; text: the line "Sent" and the line "backlog"',
+    "drops": 'JSON: [].drops; text: "dropped" in the line "Sent"',
+}
 _JSON = re.compile(
     r'\s*\[\s*(?:\{\s*\}\s*,\s*)*\{\s*"kind"\s*:\s*"[^"]*"\s*,\s*"handle"\s*:'
 )

@@ -1,10 +1,33 @@
 """Lines and JSON of a raw file, with the place where they break."""
 
 import json
-from typing import NoReturn
+from functools import lru_cache
+from typing import Final, NoReturn
 
 from patchstudy.errors import CaptureError
 from patchstudy.records import Caveat, RawFile, Severity
+
+try:
+    import orjson
+except ImportError:  # some systems have none; the standard library reads the same
+    orjson = None
+
+#: What ``strict_json`` returns for bytes that are not JSON, or not quite.
+NOT_STRICT: Final = object()
+
+
+def strict_json(raw: RawFile) -> object:
+    """Return the JSON value that the whole file is, or ``NOT_STRICT``.
+
+    Fast where the file is UTF-8 and JSON to the letter; of a key that stands twice the
+    last value is kept. Anything else is for the caller to look into.
+    """
+    if orjson is None:
+        return NOT_STRICT
+    try:
+        return orjson.loads(raw.data)
+    except orjson.JSONDecodeError:
+        return NOT_STRICT
 
 
 def json_value(raw: RawFile) -> object:
@@ -16,6 +39,9 @@ def json_value(raw: RawFile) -> object:
         If it is not JSON, holds a number that JSON has not (``NaN``), or is nested
         too deeply; with the line number where it is known.
     """
+    value = strict_json(raw)
+    if value is not NOT_STRICT:
+        return value
     try:
         return json.loads(raw.text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -33,9 +59,13 @@ def lines(raw: RawFile) -> list[tuple[int, str]]:
 
 def head_lines(raw: RawFile) -> list[str]:
     """Return the lines that are not blank at the start of the file, none cut."""
-    head = raw.head.replace("\r\n", "\n").split("\n")
-    whole = head[:-1] if len(raw.data) > 4096 else head
-    return [line for line in whole if line.strip()]
+    return list(_head_lines(raw.head, len(raw.data) > 4096))
+
+
+@lru_cache(maxsize=16)  # every loader asks for the same head
+def _head_lines(head: str, cut: bool) -> tuple[str, ...]:
+    found = head.replace("\r\n", "\n").split("\n")
+    return tuple(line for line in (found[:-1] if cut else found) if line.strip())
 
 
 def line_end(raw: RawFile) -> tuple[Caveat, ...]:

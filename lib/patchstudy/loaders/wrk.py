@@ -24,6 +24,14 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading, last_digit
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "transaction_rate": 'the line "Requests/sec"',
+    "throughput": 'the line "Transfer/sec", KB and so on of 1024, times 8',
+    "errors": 'the lines "Non-2xx or 3xx responses" and "Socket errors"',
+    "rtt_mean": 'the line "Latency" of "Thread Stats", column Avg',
+    "rtt_p50": 'the line "50%" of "Latency Distribution"',
+}
 _HEAD: Final = re.compile(r"^Running (\S+) test @ (\S+)$")
 _FAILED: Final = re.compile(
     r"^(?:unable to (?:connect to|resolve) |invalid URL: |unable to create )"

@@ -10,10 +10,9 @@ from typing import Final
 from scipy import special
 
 from patchstudy import checks, stats
-from patchstudy.compare import compare
+from patchstudy.compare import ONE_SIDED_ALPHA, compare
 from patchstudy.errors import StudyError
 from patchstudy.plan.needs import (
-    ONE_SIDED_ALPHA,
     PROBLEMS,
     Given,
     Need,

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
@@ -11,16 +10,18 @@ import pandas as pd
 
 from patchstudy import stats
 from patchstudy.checks import Material
-from patchstudy.compare import Comparison
+from patchstudy.compare import (
+    Comparison,
+    Goal,
+    error_rates,
+    goal_of,
+    margin_on_scale,
+)
 from patchstudy.errors import StudyError
-from patchstudy.metrics import Kind, Scale
+from patchstudy.metrics import Scale
 from patchstudy.plan.order import Order
 from patchstudy.study import Design, Margin, Planned, Role, parse_margin
 from patchstudy.tables import per_unit
-
-#: Level of the test that harm is below its margin, and of both equivalence tests, as
-#: the two-sided level with the same critical value (STATISTICS 3.5 and 3.13).
-ONE_SIDED_ALPHA: Final = 0.10
 
 _NO_SPREAD: Final = "no spread"
 _TOO_FEW: Final = "too few"
@@ -36,14 +37,6 @@ PROBLEMS: Final = {
     _NO_SCALE: "the margin cannot be brought to the scale of the values; declare it in "
     "the unit of the metric",
 }
-
-
-class Goal(StrEnum):
-    """What is to be shown about a margin; decides the test that is planned for."""
-
-    CHANGE = "change"  # two-sided t test finds a change of this size
-    NO_HARM = "no harm"  # the one-sided 95 % bound of harm stays below it
-    SAME = "same"  # two one-sided tests find the change within it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +184,7 @@ def of_comparison(comparison: Comparison, found: Material, wish: Wish) -> Need:
     """Plan for one metric from the units of the pilot."""
     question = comparison.question
     margin = _margin(question.planned, question.role, wish)
-    target = _target(comparison, margin)
+    target = margin_on_scale(comparison, margin)
     blank = _blank(question.planned, question.role, found.study.design, wish)
     blank = replace(
         blank,
@@ -241,8 +234,8 @@ def _seen(comparison: Comparison, found: Material) -> tuple[int, float, float] |
 
 def _blank(planned: Planned, role: Role, design: Design, wish: Wish) -> Need:
     margin = _margin(planned, role, wish)
-    goal = _goal(planned, role)
-    alpha, power = _error_rates(goal, design, wish)
+    goal = goal_of(planned, role)
+    alpha, power = error_rates(goal, design.alpha, wish.power)
     return Need(
         metric=planned.metric.name,
         workload=", ".join(planned.workloads) or "any workload",
@@ -269,26 +262,6 @@ def _blank(planned: Planned, role: Role, design: Design, wish: Wish) -> Need:
     )
 
 
-def _goal(planned: Planned, role: Role) -> Goal:
-    if role is Role.GUARD:
-        return Goal.NO_HARM
-    same = role is Role.CONTROL or planned.expect == "same"
-    return Goal.SAME if same else Goal.CHANGE
-
-
-def _error_rates(goal: Goal, design: Design, wish: Wish) -> tuple[float, float]:
-    """Alpha, as of a two-sided test, and power of the test for a goal.
-
-    That harm is below its margin is a one-sided test whose shift is the margin where
-    there is no harm. Equivalence needs two of them, each of which may fail in half of
-    the failures (Julious 2004, equation 20: power (1 + power) / 2).
-    """
-    if goal is Goal.CHANGE:
-        return design.alpha, wish.power
-    power = (1 + wish.power) / 2 if goal is Goal.SAME else wish.power
-    return ONE_SIDED_ALPHA, power
-
-
 def _margin(planned: Planned, role: Role, wish: Wish) -> Margin:
     if role is not Role.PRIMARY or not wish.detect:
         return planned.margin
@@ -296,24 +269,6 @@ def _margin(planned: Planned, role: Role, wish: Wish) -> Margin:
         return parse_margin(wish.detect, planned.metric)
     except ValueError as error:
         raise StudyError(f"--detect: {error}") from error
-
-
-def _target(comparison: Comparison, margin: Margin) -> float | None:
-    """Bring a margin to the scale of the analysis, as the verdict does."""
-    base = comparison.baseline.mean if comparison.baseline else 0.0
-    if comparison.scale is Scale.RATIO:
-        share = margin.value if margin.scale is Scale.RATIO else _share(margin, base)
-        return None if share is None else math.log1p(share)
-    if margin.scale is Scale.RATIO:
-        return abs(margin.value * base) or None
-    counted = comparison.question.planned.metric.kind is Kind.COUNT
-    summaries = (comparison.baseline, comparison.patched)
-    bare = any(one is not None and one.high > 1 for one in summaries)
-    return None if counted and bare else margin.value
-
-
-def _share(margin: Margin, base: float) -> float | None:
-    return margin.value / base if base > 0 else None
 
 
 def _problem(

@@ -3,11 +3,14 @@
 import io
 import json
 import math
+from array import array
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from patchstudy import checks, loaders
@@ -28,6 +31,13 @@ from patchstudy.study import Role, open_study
 from patchstudy.units import for_people
 
 _ORDER = ("device", "workload", "variant", "purpose")
+#: Columns of ``load_table``: words that repeat, and numbers.
+_WORDS = ("path", "tool", "metric", "labels", "unit")
+_NUMBERS = ("start_s", "end_s", "value", "exposure", "cumulative")
+_COLUMNS = ("path", "tool", "metric", "labels", "start_s", "end_s", "value", "unit",
+            "exposure", "cumulative")  # fmt: skip
+#: Files that are loaded before they are asked for.
+_AHEAD = 8
 
 
 def as_json(content: object) -> str:
@@ -106,7 +116,9 @@ def check_text(content: Mapping[str, Any]) -> str:
         for one in content["not_used"]
     ]
     for one in content["doubts"]:
-        where = " ".join(x for x in (one["device"], one["workload"]) if x) or "all"
+        metric_name = one["question"].rsplit("/", 1)[-1]
+        parts = (one["device"], one["workload"], metric_name)
+        where = " ".join(part for part in parts if part) or "all"
         todo = f" ({one['todo']})" if one["todo"] else ""
         lines.append(visible(f"{one['severity']}: {where}: {one['text']}{todo}"))
     return "\n".join(lines)
@@ -115,27 +127,51 @@ def check_text(content: Mapping[str, Any]) -> str:
 # ---- load ---------------------------------------------------------------------------
 
 
-def loaded(paths: Sequence[Path]) -> tuple[list[Capture], list[CaptureError]]:
-    """Load files side by side; a folder stands for all files below it."""
-    files = [file for path in paths for file in _files(path)]
+def loaded(paths: Sequence[Path]) -> tuple[Iterator[Capture], list[CaptureError]]:
+    """Load files side by side; a folder stands for all files below it.
+
+    Returns
+    -------
+    captures
+        In the order of the files, one for each member of an archive. They are loaded
+        as they are taken, a few ahead, so that many files need little memory.
+    errors
+        Why there is no capture, or none of a whole run; complete when all captures
+        have been taken.
+    """
+    errors: list[CaptureError] = []
+    return _captures(paths, errors), errors
+
+
+def _captures(paths: Sequence[Path], errors: list[CaptureError]) -> Iterator[Capture]:
+    aborted: list[CaptureError] = []
+    for one in _in_order(file for path in paths for file in raw_files(path)):
+        if isinstance(one, CaptureError):
+            errors.append(one)
+            continue
+        if one.error:
+            aborted.append(_aborted(one))
+        yield one
+    errors += aborted
+
+
+def _in_order(files: Iterable[Path]) -> Iterator[Capture | CaptureError]:
+    """Load so many files at once as there are threads."""
     with ThreadPoolExecutor() as pool:
-        found = list(pool.map(_loaded, files))
-    captures = [one for one in found if isinstance(one, Capture)]
-    errors = [one for one in found if isinstance(one, CaptureError)]
-    return captures, errors + [_aborted(one) for one in captures if one.error]
+        ahead: deque[Future[list[Capture | CaptureError]]] = deque()
+        for file in files:
+            ahead.append(pool.submit(lambda file=file: list(loaders.load_all(file))))
+            if len(ahead) > _AHEAD:
+                yield from ahead.popleft().result()
+        while ahead:
+            yield from ahead.popleft().result()
 
 
-def _files(path: Path) -> list[Path]:
+def raw_files(path: Path) -> list[Path]:
+    """Return the file itself, or all files below a folder."""
     if path.is_dir():
         return sorted(one for one in path.rglob("*") if one.is_file())
     return [path]
-
-
-def _loaded(path: Path) -> Capture | CaptureError:
-    try:
-        return loaders.load(path)
-    except CaptureError as error:
-        return error
 
 
 def _aborted(capture: Capture) -> CaptureError:
@@ -145,21 +181,33 @@ def _aborted(capture: Capture) -> CaptureError:
     return CaptureError(capture.path, f"aborted run: {text}", where=where)
 
 
-def load_json(captures: Iterable[Capture], errors: Iterable[CaptureError]) -> str:
-    """One JSON object per file, as a list; a file that failed has only its error."""
-    failed = {one.path: one for one in errors}
-    objects = [loaders.as_json(one) for one in captures]
-    objects += [
-        {"path": str(path), "error": {"text": one.problem, "where": one.where}}
-        for path, one in failed.items()
-        if str(path) not in {entry["path"] for entry in objects}
-    ]
-    return as_json(objects)
+def load_json(
+    captures: Iterable[Capture], errors: Sequence[CaptureError]
+) -> Iterator[str]:
+    """Yield the pieces of a JSON list of one object per file, failed ones at its end.
+
+    ``errors`` is looked at when all captures have been taken (``loaded``).
+    """
+    shown: set[str] = set()
+    start = "[\n"
+    for one in captures:
+        shown.add(str(one.path))
+        yield start + as_json(loaders.as_json(one))
+        start = ",\n"
+    failed = {str(one.path): one for one in errors if str(one.path) not in shown}
+    for path, one in failed.items():
+        error = {"text": one.problem, "where": one.where}
+        yield start + as_json({"path": path, "error": error})
+        start = ",\n"
+    yield "]\n" if start != "[\n" else "[]\n"
 
 
-def load_text(captures: Iterable[Capture], grain: str) -> str:
-    """One table a file, for people."""
-    return "\n\n".join(_capture_text(one, grain) for one in captures)
+def load_text(captures: Iterable[Capture], grain: str) -> Iterator[str]:
+    """Yield one table a file, for people."""
+    start = ""
+    for one in captures:
+        yield f"{start}{_capture_text(one, grain)}\n"
+        start = "\n"
 
 
 def _capture_text(capture: Capture, grain: str) -> str:
@@ -178,12 +226,16 @@ def _capture_text(capture: Capture, grain: str) -> str:
 
 
 def _cells(one: Measurement) -> tuple[str, ...]:
-    labels = " ".join(f"{name}={value}" for name, value in sorted(one.labels.items()))
+    labels = _labels(one)
     ends = ("" if end is None else f"{end:g}" for end in (one.start_s, one.end_s))
     shown = for_people(one.value, metric(one.metric).unit, digits=6)
     if float(one.value).is_integer() and metric(one.metric).unit == "1":
         shown = f"{one.value:.0f}"
     return (one.metric, labels or "-", *ends, shown)
+
+
+def _labels(one: Measurement) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(one.labels.items()))
 
 
 def _of_grain(capture: Capture, grain: str) -> Iterator[Measurement]:
@@ -198,36 +250,57 @@ def load_table(captures: Iterable[Capture], grain: str) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns ``path``, ``tool``, ``metric``, ``labels``, ``start_s``, ``end_s``,
-        ``value`` (base unit), ``unit``, ``exposure``, ``cumulative``.
+        Columns ``path``, ``tool``, ``metric``, ``labels`` and ``unit`` (categories),
+        ``start_s``, ``end_s``, ``value`` (base unit), ``exposure``, ``cumulative``.
     """
-    rows = [
-        {
-            "path": str(capture.path),
-            "tool": capture.tool,
-            "metric": one.metric,
-            "labels": " ".join(f"{k}={v}" for k, v in sorted(one.labels.items())),
-            "start_s": math.nan if one.start_s is None else one.start_s,
-            "end_s": math.nan if one.end_s is None else one.end_s,
-            "value": float(one.value),
-            "unit": metric(one.metric).unit,
-            "exposure": math.nan if one.exposure is None else one.exposure,
-            "cumulative": capture.cumulative,
-        }
-        for capture in captures
-        for one in _of_grain(capture, grain)
-    ]
-    names = ["path", "tool", "metric", "labels", "start_s", "end_s", "value", "unit",
-             "exposure", "cumulative"]  # fmt: skip
-    return pd.DataFrame(rows, columns=names)
+    words: dict[str, _Words] = {name: _Words() for name in _WORDS}
+    numbers = {name: array("d") for name in _NUMBERS}
+    for capture in captures:
+        chosen = list(_of_grain(capture, grain))
+        words["path"].add([str(capture.path)] * len(chosen))
+        words["tool"].add([capture.tool] * len(chosen))
+        words["metric"].add([one.metric for one in chosen])
+        words["labels"].add([_labels(one) if one.labels else "" for one in chosen])
+        words["unit"].add([metric(one.metric).unit for one in chosen])
+        for name in ("start_s", "end_s", "value", "exposure"):
+            found = [getattr(one, name) for one in chosen]
+            numbers[name].extend(math.nan if one is None else one for one in found)
+        numbers["cumulative"].extend([capture.cumulative] * len(chosen))
+    columns = {name: told.column() for name, told in words.items()}
+    columns |= {name: np.asarray(told) for name, told in numbers.items()}
+    table = pd.DataFrame({name: columns[name] for name in _COLUMNS})
+    return table.astype({"cumulative": bool})
 
 
-def load_csv(captures: Iterable[Capture], grain: str) -> str:
-    """The table of ``load_table`` as CSV; control characters are escapes."""
-    table = load_table(captures, grain)
-    for name in ("path", "metric", "labels"):
-        table[name] = table[name].map(visible)
-    return table.to_csv(index=False, lineterminator="\n")
+class _Words:
+    """A column of words that repeat: each is kept once."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._rows = array("i")
+
+    def add(self, words: Iterable[str]) -> None:
+        codes = self._codes
+        self._rows.extend(codes.setdefault(word, len(codes)) for word in words)
+
+    def column(self) -> pd.Categorical:
+        rows = np.asarray(self._rows)
+        return pd.Categorical.from_codes(
+            rows, categories=pd.Index(list(self._codes), dtype=object)
+        )
+
+
+def load_csv(captures: Iterable[Capture], grain: str) -> Iterator[str]:
+    """Yield the table of ``load_table`` as CSV, file by file, without control marks."""
+    header = True
+    for one in captures:
+        table = load_table([one], grain)
+        for name in ("path", "metric", "labels"):
+            table[name] = table[name].map(visible)
+        yield table.to_csv(index=False, header=header, lineterminator="\n")
+        header = False
+    if header:
+        yield ",".join(_COLUMNS) + "\n"
 
 
 def load_parquet(captures: Iterable[Capture], grain: str) -> bytes:
@@ -251,7 +324,11 @@ def load_parquet(captures: Iterable[Capture], grain: str) -> bytes:
 
 def compare_text(assessment: Assessment) -> str:
     """The comparison of two sets of files, the deciding metric first."""
-    chosen = [one for one in assessment.findings if one.comparison.change is not None]
+    chosen = [
+        one
+        for one in assessment.findings
+        if one.comparison.change is not None or one.role is Role.PRIMARY
+    ]
     rows = tuple(_compared(one) for one in chosen)
     numbers = ("baseline", "patched", "change [95 %]", "runs")
     columns = (Column("metric"), *(Column(name, "right") for name in numbers),

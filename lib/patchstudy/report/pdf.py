@@ -114,6 +114,9 @@ class _Document:
         for token in _tokens(source):
             if token["type"] == "heading":
                 yield self.heading(token)
+            elif token["type"] == "paragraph":
+                # It introduces what follows: keep both on one page.
+                yield f"#block(sticky: true)[{_block(token)}]"
             else:
                 yield _block(token)
 

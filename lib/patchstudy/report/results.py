@@ -2,16 +2,22 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, Final
 
 from patchstudy.checks import Doubt
+from patchstudy.companions import Spread, Trimmed
 from patchstudy.compare import Comparison, Summary
+from patchstudy.failures import Failures, Tally
 from patchstudy.findings import Assessment, Explanation, Finding
+from patchstudy.patchfile import Patch
 from patchstudy.stats import Estimate
 from patchstudy.study import Design, Planned, Study
+from patchstudy.together import Together, sentence, together
+from patchstudy.variances import Components, components
 
 SCHEMA: Final = 1
 #: Libraries whose version can change a number or a figure.
@@ -31,6 +37,7 @@ def results(assessment: Assessment) -> dict[str, Any]:
         "study": study.name,
         "question": study.design.question,
         "setting": study.design.setting,
+        "patch": _patch(study.patch),
         "decision": str(assessment.decision),
         "sentence": assessment.sentence,
         "devices": [
@@ -43,14 +50,36 @@ def results(assessment: Assessment) -> dict[str, Any]:
             for one in assessment.devices
         ],
         "comparisons": [_comparison(one) for one in assessment.findings],
+        "failed_runs": [_failures(one) for one in assessment.failures],
         "mechanism": [_explanation(one) for one in assessment.explanations],
         "claims": [
             {"text": one.text, "metric": one.metric, "change": one.change}
             for one in study.design.claims
         ],
         "checks": [_check(one) for one in assessment.doubts],
-        "design": _design(study.design),
+        "devices_together": [_together(one) for one in together(assessment.findings)],
+        "variance_components": [_parts(one) for one in components(assessment.material)],
+        "design": {**_design(study.design), "planned": _planned(study)},
         "provenance": _provenance(study),
+    }
+
+
+def _patch(patch: Patch | None) -> dict[str, Any] | None:
+    """The patch as mailed, without the people whom it names."""
+    if patch is None:
+        return None
+    return {
+        "subject": patch.subject,
+        "tree": patch.tree,
+        "version": patch.version,
+        "number": patch.number,
+        "of": patch.of,
+        "driver": patch.driver,
+        "subsystem": patch.subsystem,
+        "files": [one.path for one in patch.files],
+        "links": list(patch.links),
+        "base_commit": patch.base_commit,
+        "message_id": patch.message_id,
     }
 
 
@@ -94,7 +123,11 @@ def _comparison(finding: Finding) -> dict[str, Any]:
         "p_value": one.p_value,
         "p_adjusted": one.p_adjusted,
         "companion": _companion(one),
+        "ratio_of_means": one.ratio_of_means and _estimate(one.ratio_of_means),
+        "spread": one.spread and _spread(one.spread),
+        "without_outliers": one.without_outliers and _trimmed(one.without_outliers),
         "margin": _margin(planned),
+        "expect": planned.expect,
         "verdict": str(finding.verdict),
         "guard": None if finding.guarded is None else str(finding.guarded),
         "qualifiers": list(finding.qualifiers),
@@ -133,10 +166,35 @@ def _companion(one: Comparison) -> dict[str, Any] | None:
     return {
         **_estimate(one.companion.estimate),
         "method": one.companion.estimate.method,
+        "test": one.companion.test,
         "p_value": one.companion.p_value,
+        "least_p": one.companion.least_p,
         "wins": one.companion.wins,
         "pairs": one.companion.pairs,
     }
+
+
+def _spread(spread: Spread) -> dict[str, float]:
+    return {"ratio": spread.ratio, "p_value": spread.p_value}
+
+
+def _trimmed(trimmed: Trimmed) -> dict[str, Any]:
+    return {**_estimate(trimmed.change), "left_out": list(trimmed.left_out)}
+
+
+def _failures(one: Failures) -> dict[str, Any]:
+    return {
+        "device": one.device,
+        "variant": one.variant,
+        "baseline": _tally(one.baseline),
+        "patched": _tally(one.patched),
+        "p_value": one.p_value,
+        "broken": one.broken,
+    }
+
+
+def _tally(one: Tally) -> dict[str, Any]:
+    return {"failed": one.failed, "runs": one.runs, **_estimate(one.share)}
 
 
 def _estimate(estimate: Estimate) -> dict[str, Any]:
@@ -185,11 +243,75 @@ def _check(doubt: Doubt) -> dict[str, str]:
     }
 
 
+def _together(one: Together) -> dict[str, Any]:
+    """Effects and tau2 are on the scale of the analysis: logs for a ratio."""
+    first = one.findings[0].comparison
+    return {
+        "metric": first.question.planned.metric.name,
+        "workload": first.question.workload,
+        "variant": first.variant,
+        "counts": one.counts,
+        "compared": [x.comparison.question.device for x in one.used],
+        "left_out": one.left_out,
+        "scale": str(one.scale),
+        "same_sign": one.same_sign,
+        "sign_p": one.sign_p,
+        "q": one.q,
+        "q_p": one.q_p,
+        "i2": one.i2,
+        "tau2": one.tau2,
+        "pooled": one.pooled and _estimate(one.pooled),
+        "sentence": sentence(one),
+    }
+
+
+def _parts(one: Components) -> dict[str, Any]:
+    """Standard deviations; of logs with scale ``ratio``."""
+    return {
+        "metric": one.question.planned.metric.name,
+        "device": one.question.device,
+        "workload": one.question.workload,
+        "variant": one.variant,
+        "scale": str(one.scale),
+        "level": one.level,
+        "groups": one.groups,
+        "runs": one.runs,
+        "sd_between": one.between,
+        "sd_within": one.within,
+        "clamped": one.clamped,
+        "best_runs": one.best,
+        "gain_at_most": one.gain,
+    }
+
+
+def _planned(study: Study) -> dict[str, Any] | None:
+    """Runs of each variant as planned and as measured, where a plan was stored."""
+    if study.plan is None:
+        return None
+    measured: dict[str, dict[str, list[str]]] = {}
+    for run in study.runs:
+        if run.measuring:
+            cells = measured.setdefault(run.device, {})
+            cells.setdefault(run.workload, []).append(run.variant)
+    return {
+        "sha256": study.plan.digest,
+        "study_sha256": study.plan.study_sha256,
+        "pilot": study.plan.pilot,
+        "runs": {one: Counter(x) for one, x in study.plan.orders.items()},
+        "measured": {
+            device: {workload: Counter(x) for workload, x in cells.items()}
+            for device, cells in measured.items()
+        },
+    }
+
+
 def _design(design: Design) -> dict[str, Any]:
     return {
         "sha256": design.digest,
         "baseline": design.baseline,
         "patched": list(design.patched),
+        "placebo": design.placebo,
+        "base2": design.base2,
         "unit": design.unit,
         "block": design.block,
         "alpha": design.alpha,

@@ -5,15 +5,16 @@ that has nothing to show says so in a note.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import pandas as pd
 from IPython.display import display
 
-from patchstudy import figures, profiles
+from patchstudy import figures, profiles, together, variances
 from patchstudy.checks import CPU_SATURATED, ceiling
-from patchstudy.compare import Comparison
+from patchstudy.compare import SENSITIVE_LOW, Comparison
 from patchstudy.findings import (
     Assessment,
     Decision,
@@ -24,9 +25,11 @@ from patchstudy.findings import (
     values_in_words,
 )
 from patchstudy.metrics import Kind, Scale, metric
+from patchstudy.patchfile import Patch
 from patchstudy.records import Severity
 from patchstudy.report.results import digest, inputs_digest, results
 from patchstudy.report.table import Column, Note, Table, Vector
+from patchstudy.stats import Estimate
 from patchstudy.study import Role, Run
 from patchstudy.tables import Question
 from patchstudy.units import for_people
@@ -42,6 +45,8 @@ _DECISION_KINDS: Final = {
     Decision.MIXED: "mixed",
 }
 _TOP_SYMBOLS: Final = 15
+#: p below which a different spread is mentioned; it is exploratory.
+SPREAD_P: Final = 0.05
 
 
 def show(parts: object) -> None:
@@ -66,11 +71,23 @@ def study(assessment: Assessment) -> tuple[Part, ...]:
     """The question, how it was measured, and what was not measured."""
     design = assessment.study.design
     left_out = "; ".join(design.not_measured)
+    patch = assessment.study.patch
     return (
         Note("text", design.question),
+        *([Note("text", _patch_words(patch))] if patch is not None else []),
         *([Note("text", design.setting)] if design.setting else []),
         *([Note("caveat", f"Not measured: {left_out}.")] if left_out else []),
     )
+
+
+def _patch_words(patch: Patch) -> str:
+    """The patch by its subject, its driver and its size; people are not named."""
+    lines = sum(one.added + one.removed for one in patch.files)
+    files = ", ".join(one.path for one in patch.files[:3])
+    more = f" and {len(patch.files) - 3} more" if len(patch.files) > 3 else ""
+    where = f" It changes {lines} lines of {files}{more}." if patch.files else ""
+    driver = f", driver {patch.driver}" if patch.driver else ""
+    return f"The patch: {patch.subject or 'a diff without subject'}{driver}.{where}"
 
 
 def devices(assessment: Assessment) -> Table:
@@ -139,7 +156,7 @@ def _quantity(one: Finding) -> str:
 
 def _where(one: Finding) -> str:
     question, variant = one.comparison.question, one.comparison.variant
-    named = "" if variant == "patched" else f", {variant}"
+    named = f", {variant}" if one.named or variant != "patched" else ""
     return f"{question.workload} on {question.device}{named}"
 
 
@@ -538,8 +555,15 @@ def notes(assessment: Assessment) -> Part:
     return Table(_columns("Where", "What", "What would help"), rows, "Notes")
 
 
-def sensitivity(assessment: Assessment) -> Part:
-    """The estimate beside its rank-based companion."""
+def sensitivity(assessment: Assessment) -> tuple[Part, ...]:
+    """The estimate beside its rank-based companion and further second opinions."""
+    chosen = [
+        one
+        for one in _of(assessment, Role.PRIMARY, Role.CONTROL, Role.GUARD)
+        if one.comparison.change is not None
+    ]
+    if not chosen:
+        return (Note("text", "Nothing could be compared."),)
     rows = tuple(
         (
             one.planned.metric.label,
@@ -551,17 +575,79 @@ def sensitivity(assessment: Assessment) -> Part:
             _p(one.comparison.companion and one.comparison.companion.p_value),
             _wins(one.comparison),
         )
-        for one in _of(assessment, Role.PRIMARY, Role.CONTROL, Role.GUARD)
-        if one.comparison.change is not None
+        for one in chosen
     )
-    if not rows:
-        return Note("text", "Nothing could be compared.")
     numbers = ("t interval", "p", "p adjusted", "Rank-based interval", "p exact",
                "Patched is larger in")  # fmt: skip
+    return (
+        Table(
+            (*_columns("Metric", "Where"), *_numbers(*numbers)),
+            rows,
+            "Does the answer depend on the method? Adjusted: Holm over the devices, "
+            "for guards over those of the device",
+        ),
+        _second_opinions(chosen),
+    )
+
+
+def _second_opinions(chosen: Sequence[Finding]) -> Table:
+    rows = tuple(
+        (
+            one.planned.metric.label,
+            _where(one),
+            _estimate(one.comparison, one.comparison.ratio_of_means),
+            _without_outliers(one.comparison),
+            _spread(one.comparison),
+            _confirmation(one.comparison),
+        )
+        for one in chosen
+    )
+    names = ("Ratio of arithmetic means", "Without outliers")
     return Table(
-        (*_columns("Metric", "Where"), *_numbers(*numbers)),
+        (
+            *_columns("Metric", "Where"),
+            *_numbers(*names),
+            *_columns("Spread, patched to baseline", "Ranks"),
+        ),
         rows,
-        "Does the answer depend on the method? Adjusted: Holm within the role",
+        "Second opinions that decide nothing: Fieller's interval, the change without "
+        "flagged outliers, the test of equal spread (Brown-Forsythe, exploratory)",
+    )
+
+
+def _estimate(one: Comparison, estimate: Estimate | None) -> str:
+    """Write a change that is no other in the table: no words for none at all."""
+    if estimate is None:
+        return "-"
+    if not (np.isfinite(estimate.low) and np.isfinite(estimate.high)):
+        return "unbounded"
+    return change_in_words(replace(one, change=estimate, effect=None))
+
+
+def _without_outliers(one: Comparison) -> str:
+    if one.without_outliers is None:
+        return "-"
+    count = len(one.without_outliers.left_out)
+    return f"{_estimate(one, one.without_outliers.change)} ({count} left out)"
+
+
+def _spread(one: Comparison) -> str:
+    if one.spread is None:
+        return "-"
+    words = f"x {one.spread.ratio:.2g} (p {_p(one.spread.p_value)})"
+    changed = one.spread.p_value < SPREAD_P
+    return words + (": the patch changes the spread" if changed else "")
+
+
+def _confirmation(one: Comparison) -> str:
+    """Say where so few units cannot confirm anything by their ranks."""
+    if one.companion is None or one.companion.least_p < SENSITIVE_LOW:
+        return "-"
+    units = f"{one.blocks} blocks"
+    if not one.blocks and one.baseline and one.patched:
+        units = f"n={one.baseline.n} and {one.patched.n}"
+    return (
+        f"no rank confirmation at {units}: p is never below {one.companion.least_p:.2g}"
     )
 
 
@@ -592,7 +678,107 @@ def _in_percent(one: Comparison) -> bool:
 def _wins(one: Comparison) -> str:
     if one.companion is None:
         return "-"
+    tied = one.effect is not None and one.effect.floored and one.effect.value == 0
+    if tied:
+        return "all tied"
     return f"{one.companion.wins:g} of {one.companion.pairs} pairs"
+
+
+_NO_SPREAD: Final = (
+    "No boot or block holds several runs of a variant that differ: the spread between "
+    "boots and that between runs cannot be told apart."
+)
+
+
+def spread(assessment: Assessment) -> tuple[Part, ...]:
+    """Whether the noise arises between boots or between runs, and what would help."""
+    every = variances.components(assessment.material)
+    found = [one for one in every if one.between or one.within]
+    if not found:
+        return (Note("text", _NO_SPREAD),)
+    rows = tuple(
+        (
+            one.question.planned.metric.label,
+            f"{one.question.workload} on {one.question.device}",
+            one.variant,
+            f"{one.groups} {one.level}s of {one.runs}",
+            _deviation(one, one.between) + (" (set to 0)" if one.clamped else ""),
+            _deviation(one, one.within),
+            "any" if one.best is None else str(one.best),
+            f"{100 * one.gain:.0f} %",
+        )
+        for one in found
+    )
+    numbers = ("Used", "sd between", "sd of runs", "Best runs", "Gain at most")
+    table = Table(
+        (*_columns("Metric", "Where", "Variant"), *_numbers(*numbers)),
+        rows,
+        "Where the spread arises (standard deviations). Best runs: in each boot or "
+        f"block, at {variances.BOOT_COST_S:g} s to begin one and "
+        f"{variances.RUN_COST_S:g} s a run. Gain: by how much endless runs in the same "
+        "boots would narrow the interval of a variant's mean",
+    )
+    return (table, *_spread_notes(assessment, found))
+
+
+def _deviation(one: variances.Components, value: float) -> str:
+    if one.scale is Scale.RATIO:
+        return f"{100 * value:.2g} %"
+    quantity = one.question.planned.metric
+    if quantity.kind in {Kind.SHARE, Kind.PROPORTION, Kind.COUNT}:
+        return f"{100 * value:.2g} pp"
+    return for_people(value, quantity.unit, digits=2)
+
+
+def _spread_notes(
+    assessment: Assessment, found: Sequence[variances.Components]
+) -> Iterator[Note]:
+    if any(one.clamped for one in found):
+        text = "A variance between boots that comes out negative, which chance does "
+        yield Note("text", text + "where boots add little, is set to 0.")
+    if any(one.blocks for one in (x.comparison for x in assessment.findings)):
+        text = "Compared within blocks, what the runs of a block share cancels: there "
+        yield Note("text", text + "the spread between blocks does no harm.")
+
+
+def devices_together(assessment: Assessment) -> tuple[Part, ...]:
+    """One metric over several devices: each change, and whether they agree."""
+    found = together.together(assessment.findings)
+    if not found:
+        return (Note("text", "No declared metric was measured on two devices."),)
+    return tuple(part for one in found for part in _together_parts(one))
+
+
+def _together_parts(one: together.Together) -> Iterator[Part]:
+    rows = tuple(
+        (
+            each.comparison.question.device,
+            change_in_words(each.comparison),
+            _answer(each),
+            one.left_out.get(each.comparison.question.device, "yes"),
+        )
+        for each in one.findings
+    )
+    columns = (Column("Device"), *_numbers("Change"), *_columns("Answer", "Compared"))
+    first = one.findings[0]
+    where = f"{first.planned.metric.label}, {first.comparison.question.workload}"
+    yield Table(columns, rows, f"{where}: {len(rows)} devices side by side")
+    yield Note("text", together.sentence(one) + _pooled_words(one))
+
+
+def _pooled_words(one: together.Together) -> str:
+    if one.pooled is None:
+        return (
+            f" With fewer than {together.ENOUGH_DEVICES} devices no change of all "
+            "together is claimed."
+        )
+    numbers = (one.pooled.value, one.pooled.low, one.pooled.high)
+    unit = "pp" if _in_percent(one.used[0].comparison) else ""
+    if one.scale is Scale.RATIO:
+        numbers, unit = tuple(map(np.expm1, numbers)), "%"
+    scale = 100.0 if unit else 1.0
+    value, low, high = (f"{scale * number:+.3g}" for number in numbers)
+    return f" Over all {len(one.used)} devices: {value} {unit} [{low}, {high}]."
 
 
 def exploratory(assessment: Assessment) -> Part:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from patchstudy import figures
 from patchstudy.errors import StudyError
+from patchstudy.report.noise import aa_bank, margins_tested, percent
 from patchstudy.report.table import Column, Note, Table, Vector, visible
 from patchstudy.units import prefix
 
@@ -136,6 +137,32 @@ def forest(found: Summary) -> Vector | Note:
     alt = " ".join(report["sentence"] for report in found.reports.values())
     caption = "Change of every primary metric with its interval and its margin."
     return Vector(figures.to_svg(figures.forest(rows)), alt, caption)
+
+
+def noise(found: Summary) -> tuple[Table | Note, ...]:
+    """What A/A studies show by themselves, and which margins that allows to test."""
+    bank = aa_bank(found.reports)
+    if not bank:
+        words = "No study compares a build with itself: the noise is not known."
+        return (Note("caveat", words),)
+    rows = tuple(
+        (
+            one.device,
+            f"{one.metric}, {one.workload}",
+            one.study,
+            str(one.units),
+            percent(one.sd),
+            f"+-{percent(one.half_width)}",
+            percent(one.least_margin),
+        )
+        for one in bank
+    )
+    numbers = ("Units", "sd", "A/A interval", "Least margin")
+    columns = (Column("Device"), Column("Metric"), Column("A/A study"),
+               *(Column(name, "right") for name in numbers))  # fmt: skip
+    table = Table(columns, rows, "The noise of each device, where nothing differs")
+    told = tuple(Note("text", one) for one in margins_tested(bank, found.reports))
+    return (table, *told)
 
 
 def _row(name: str, one: Mapping[str, Any]) -> dict[str, object]:

@@ -11,9 +11,13 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from patchstudy.checks import Doubt
 from patchstudy.compare import Comparison
 from patchstudy.errors import printable
 from patchstudy.findings import (
+    AT_LEAST,
+    LAYOUT_NOISE,
+    SUBSTITUTE,
     Assessment,
     Finding,
     Guarded,
@@ -51,6 +55,8 @@ _GUARD_WORDS: Final = {
 }
 _MEANINGS: Final = {
     "small": "a real change below the margin",
+    "better>=": "better by at least the near end, a ceiling hides the rest",
+    "worse>=": "worse by at least the near end, a ceiling hides the rest",
     "equal": "no difference beyond the margin",
     "open": "the data cannot tell",
     "full": "both variants reach the ceiling",
@@ -95,6 +101,7 @@ def ascii_only(words: str) -> str:
 
 def _belongs(one: Finding, assessment: Assessment) -> bool:
     declared = one.planned in assessment.study.design.metrics
+    declared = declared or SUBSTITUTE in one.qualifiers
     return declared and (one.role in _SHOWN or one.role is Role.DIAGNOSTIC)
 
 
@@ -103,7 +110,7 @@ def _tables(findings: Sequence[Finding], confidence: float) -> Iterator[str]:
     groups: dict[str, list[Finding]] = {}
     for one in findings:
         if one.comparison.change is not None:
-            groups.setdefault(_heading(one.comparison), []).append(one)
+            groups.setdefault(_heading(one), []).append(one)
     interval = f"{100 * confidence:g}% CI"
     numbers = f"{'base':>8} {'patched':>8} {'change':>8} {interval:>14}"
     for heading, members in groups.items():
@@ -115,13 +122,14 @@ def _tables(findings: Sequence[Finding], confidence: float) -> Iterator[str]:
         yield ""
 
 
-def _heading(one: Comparison) -> str:
-    place = _with_variant(one.question.device, one.variant)
+def _heading(finding: Finding) -> str:
+    one = finding.comparison
+    place = _with_variant(one.question.device, one.variant, named=bool(finding.named))
     return f"{place}, {one.question.workload}, {replication_in_words(one)}:"
 
 
-def _with_variant(device: str, variant: str) -> str:
-    return device if variant == "patched" else f"{device}, {variant}"
+def _with_variant(device: str, variant: str, *, named: bool) -> str:
+    return f"{device}, {variant}" if named or variant != "patched" else device
 
 
 def _row(finding: Finding) -> Iterator[str]:
@@ -166,6 +174,8 @@ def _word(finding: Finding) -> str:
         return _GUARD_WORDS[finding.guarded]
     if "at most small" in finding.qualifiers:
         return "small"
+    if AT_LEAST in finding.qualifiers:
+        return f"{_VERDICT_WORDS[finding.verdict]}>="
     return _VERDICT_WORDS[finding.verdict]
 
 
@@ -192,8 +202,11 @@ def _legend(findings: Sequence[Finding]) -> str:
 
 def _reasons(assessment: Assessment) -> list[str]:
     several = len(assessment.devices) > 1
+    named = len(assessment.study.design.patched) > 1
     return [
-        f"{_with_variant(one.device, one.variant)}: {reason}" if several else reason
+        f"{_with_variant(one.device, one.variant, named=named)}: {reason}"
+        if several
+        else reason
         for one in assessment.devices
         for reason in one.reasons
     ]
@@ -203,7 +216,7 @@ def _doubts(assessment: Assessment) -> list[str]:
     """Doubts that touch a declared metric, and qualifiers of the primary ones."""
     declared = [one for one in assessment.findings if _belongs(one, assessment)]
     texts = dict.fromkeys(
-        one.caveat.text
+        _doubt_words(one)
         for one in assessment.doubts
         if one.caveat.severity != Severity.NOTE
         and any(one.concerns(finding.comparison.question) for finding in declared)
@@ -213,9 +226,24 @@ def _doubts(assessment: Assessment) -> list[str]:
         for one in declared
         if one.role is Role.PRIMARY
         for word in one.qualifiers
-        if word in {"one build each", "fragile"}
+        if word in _TOLD
     )
-    return [*texts, *qualifiers]
+    failed = [
+        one.sentence
+        for one in assessment.findings
+        if one.planned.metric.name == "failed_runs"
+    ]
+    return [*texts, *qualifiers, *failed]
+
+
+def _doubt_words(doubt: Doubt) -> str:
+    metric = doubt.question.rsplit("/", 1)[-1]
+    return f"{metric}: {doubt.caveat.text}" if metric else doubt.caveat.text
+
+
+_TOLD: Final = frozenset(
+    {"one build each", "fragile", LAYOUT_NOISE, "order re-checked"}
+)
 
 
 def _not_measured(assessment: Assessment) -> list[str]:
@@ -242,10 +270,12 @@ def _wrapped(words: str, *, indent: str = "") -> list[str]:
 
 
 def _lines(words: str, indent: str) -> list[str]:
-    return textwrap.wrap(
+    lines = textwrap.wrap(
         words,
         WIDTH,
         initial_indent=indent,
         subsequent_indent=indent,
         break_on_hyphens=False,
     )
+    # A word that is broken exactly at the edge leaves its blank behind.
+    return [line.rstrip() for line in lines]

@@ -30,6 +30,8 @@ from patchstudy.stats.ranks import (
     mean_difference_permutation_p,
     permutation_p,
     sign_flip_p,
+    smallest_permutation_p,
+    smallest_sign_flip_p,
     superiority,
     walsh,
 )
@@ -70,6 +72,8 @@ __all__ = [
     "poisson_fits",
     "resolution_floor",
     "sign_flip_p",
+    "smallest_permutation_p",
+    "smallest_sign_flip_p",
     "spread_ratio_p",
     "superiority",
     "trend",

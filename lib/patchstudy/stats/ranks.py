@@ -125,6 +125,16 @@ def sign_flip_p(differences: ArrayLike) -> PermutationTest:
     return _drawn(draw, ranks, observed)
 
 
+def smallest_permutation_p(n_baseline: int, n_patched: int) -> float:
+    """Return the smallest p that `permutation_p` can give without ties."""
+    return min(1.0, 2 / math.comb(n_baseline + n_patched, n_baseline))
+
+
+def smallest_sign_flip_p(n_differences: int) -> float:
+    """Return the smallest p that `sign_flip_p` can give without zero differences."""
+    return min(1.0, 2 / 2**n_differences)
+
+
 def hodges_lehmann(
     baseline: ArrayLike, patched: ArrayLike, confidence: float
 ) -> Estimate:

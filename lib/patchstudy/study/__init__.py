@@ -19,6 +19,7 @@ from patchstudy.study.folder import (
     of_files,
     open_study,
 )
+from patchstudy.study.stored import StoredPlan, declared_margins
 
 __all__ = [
     "Claim",
@@ -31,7 +32,9 @@ __all__ = [
     "Role",
     "Run",
     "Source",
+    "StoredPlan",
     "Study",
+    "declared_margins",
     "of_files",
     "open_study",
     "parse_margin",

@@ -124,6 +124,9 @@ class Design:
         What the study asks, in one sentence.
     baseline, patched
         Names of the variants; the first of ``patched`` is judged against baseline.
+    placebo, base2
+        Those of ``patched`` that differ from the baseline in code layout only, and in
+        nothing (a second copy of it); empty where there is none.
     unit
         ``"build"``, ``"boot"`` or ``"run"``: the level at which variants took turns.
     block
@@ -139,6 +142,8 @@ class Design:
     question: str
     baseline: str
     patched: tuple[str, ...]
+    placebo: str
+    base2: str
     unit: str
     block: str
     alpha: float
@@ -178,10 +183,13 @@ def read_design(folder: Path) -> Design:
 
 
 def _design(keys: Keys, *, digest: str) -> Design:
+    placebo, base2 = (keys.text(name, default="") for name in ("placebo", "base2"))
     design = Design(
         question=keys.text("question"),
         baseline=keys.text("baseline", default="baseline"),
-        patched=keys.texts("patched", default=("patched",)),
+        patched=_with(keys.texts("patched", default=("patched",)), placebo, base2),
+        placebo=placebo,
+        base2=base2,
         unit=keys.choice("unit", ("build", "boot", "run")),
         block=keys.text("block", default=""),
         alpha=keys.fraction("alpha", default=0.05),
@@ -198,6 +206,11 @@ def _design(keys: Keys, *, digest: str) -> Design:
     _whole(keys, design)
     keys.finish()
     return design
+
+
+def _with(patched: tuple[str, ...], *others: str) -> tuple[str, ...]:
+    """Add the variants that are named by another key alone."""
+    return (*patched, *(one for one in others if one and one not in patched))
 
 
 def design_of_files(variants: tuple[str, ...], *, metric: str, margin: str) -> Design:
@@ -356,6 +369,7 @@ def _whole(keys: Keys, design: Design) -> None:
         keys.wrong("patched", f"{design.baseline!r} is the baseline too")
     if not any(one.role is Role.PRIMARY for one in design.metrics):
         keys.wrong("metrics", "none has role = 'primary'; one must answer the question")
+    _copies(keys, design)
     if design.block == design.unit:
         keys.wrong("block", f"{design.block!r} is the unit; units are inside blocks")
     seen: set[tuple[object, ...]] = set()
@@ -364,6 +378,15 @@ def _whole(keys: Keys, design: Design) -> None:
         if key in seen:
             keys.wrong("metrics", f"{one.metric.name!r} is declared twice")
         seen.add(key)
+
+
+def _copies(keys: Keys, design: Design) -> None:
+    """Check that what shows noise is not what is judged."""
+    for key, name in (("placebo", design.placebo), ("base2", design.base2)):
+        if name and name == design.patched[0]:
+            keys.wrong(key, f"{name!r} is the first of patched, which is judged")
+    if design.placebo and design.placebo == design.base2:
+        keys.wrong("base2", f"{design.base2!r} is the placebo too")
 
 
 def _frozen(where: Mapping[str, str]) -> Sequence[tuple[str, str]]:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from patchstudy import loaders
+from patchstudy import loaders, patchfile
 from patchstudy.errors import CaptureError, StudyError, UnknownToolError, printable
+from patchstudy.patchfile import Patch, PatchError
 from patchstudy.records import Capture
 from patchstudy.study.design import Design, design_of_files, read_design
+from patchstudy.study.stored import StoredPlan, read_plan
 
 #: Files in a study folder that are no raw measurements.
 _KNOWN: Final = frozenset(
@@ -25,6 +27,8 @@ _FACTORS: Final = ("device", "variant", "build", "boot", "run", "workload", "pur
 _NO_BLOCKS: Final = (*_FACTORS, "rest", "position")
 #: Columns of ``measurements.csv`` that place a row in the design; others are labels.
 _TABLE_FACTORS: Final = (*_FACTORS, "block", "position")
+#: Last words of the names of compressed files.
+_COMPRESSED: Final = frozenset({"gz", "xz", "zst", "bz2", "zip"})
 #: What ``purpose`` is called for a run that measures.
 _MEASURING: Final = frozenset({"run", "measurement", ""})
 
@@ -129,6 +133,10 @@ class Study:
         ``driver/patch``, the last two parts of the folder.
     files
         Path relative to the folder -> sha256, of every raw file that was used.
+    plan
+        What ``patchstudy plan --store`` left in ``plan.json``; None without one.
+    patch
+        The patch as mailed, of ``patch.mbox``; None without one.
     """
 
     folder: Path
@@ -138,6 +146,8 @@ class Study:
     facts: tuple[FactFile, ...]
     leftovers: tuple[Leftover, ...]
     files: Mapping[str, str]
+    plan: StoredPlan | None = None
+    patch: Patch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +164,8 @@ def open_study(folder: str | Path) -> Study:
     Raises
     ------
     StudyError
-        If ``study.toml`` is wrong or no measuring run of any declared variant is found.
+        If ``study.toml`` or ``plan.json`` is wrong, or no measuring run of any declared
+        variant is found.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -164,6 +175,7 @@ def open_study(folder: str | Path) -> Study:
     reader = _Reader(folder)
     runs = [*_runs(design, places, reader), *_tabled(folder, design, reader)]
     facts = tuple(_facts(folder, reader))
+    patch = _patch(folder, reader)
     study = Study(
         folder=folder,
         name="/".join(folder.resolve().parts[-2:]),
@@ -172,9 +184,24 @@ def open_study(folder: str | Path) -> Study:
         facts=facts,
         leftovers=tuple(sorted([*leftovers, *reader.leftovers], key=lambda x: x.path)),
         files=dict(sorted(reader.files.items())),
+        plan=read_plan(folder),
+        patch=patch,
     )
     _require_runs(study)
     return study
+
+
+def _patch(folder: Path, reader: "_Reader") -> Patch | None:
+    """Read ``patch.mbox``, in whatever shape the patch came."""
+    path = folder / "patch.mbox"
+    if not path.is_file():
+        return None
+    try:
+        return patchfile.read(loaders.read(path).data)
+    except (CaptureError, PatchError) as error:
+        problem = error.problem if isinstance(error, CaptureError) else str(error)
+        reader.refuse(path.name, problem, broken=True)
+        return None
 
 
 def _require_runs(study: Study) -> None:
@@ -189,6 +216,25 @@ def _require_runs(study: Study) -> None:
             f"{study.folder}: no run of {' or '.join(missing)} under the layout "
             f"{study.design.layout!r}{hint}"
         )
+    _require_block(study)
+
+
+def _require_block(study: Study) -> None:
+    """Refuse a block that no run has: the design would silently be another one."""
+    block = study.design.block
+    known = {name for run in study.runs for name, value in _given(run) if value != ""}
+    if block and not any(block in {*run.facts} or block in known for run in study.runs):
+        raise StudyError(
+            f"{study.folder / 'study.toml'}: block: no run has a factor {block!r}; "
+            f"there is {', '.join(sorted(known)) or 'none'}; name it in the layout, or "
+            "leave block out"
+        )
+
+
+def _given(run: Run) -> Iterator[tuple[str, str]]:
+    """What may be a block: the boot, the build, and every other factor."""
+    yield from (("boot", run.boot), ("build", run.build))
+    yield from run.factors.items()
 
 
 def _order(run: Run) -> tuple[str, ...]:
@@ -261,7 +307,7 @@ def _by_run(paths: Iterable[Path]) -> Iterator[tuple[Path, ...]]:
     """Put the snapshots of a pair together; any other file stands alone."""
     groups: dict[str, list[Path]] = {}
     for path in paths:
-        words = path.name.split(".")
+        words = _words(path.name)
         stem = ".".join(word for word in words if word not in {"before", "after"})
         groups.setdefault(str(path.with_name(stem)), []).append(path)
     yield from map(tuple, groups.values())
@@ -409,7 +455,8 @@ class _Reader:
             self.refuse(path, "no loader knows this file", broken=False)
             return None
         except CaptureError as error:
-            where = f" at {error.where}" if error.where else ""
+            line = bool(error.where) and str(error.where).isdecimal()
+            where = f" ({'line ' if line else ''}{error.where})" if error.where else ""
             self.refuse(path, f"{error.problem}{where}", broken=True)
             return None
         self.files[path] = capture.sha256
@@ -476,7 +523,7 @@ def _sources(members: Iterable[_Place], reader: _Reader) -> Iterator[Source]:
     """Load the files of one run, snapshots as pairs."""
     pairs: dict[str, dict[str, str]] = {}
     for place in sorted(members, key=lambda one: one.path):
-        words = place.factors.get("rest", "").split(".")
+        words = _words(place.factors.get("rest", ""))
         when = next((word for word in words if word in {"before", "after"}), None)
         if when is None:
             capture = reader.single(place.path)
@@ -489,6 +536,12 @@ def _sources(members: Iterable[_Place], reader: _Reader) -> Iterator[Source]:
         capture = reader.difference(paths)
         if capture is not None:
             yield Source(place=".".join(stem.split(".")[1:-1]), capture=capture)
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a file name, without that of its compression."""
+    words = name.split(".")
+    return words[:-1] if words[-1] in _COMPRESSED and len(words) > 1 else words
 
 
 def _run(factors: Mapping[str, str], sources: tuple[Source, ...]) -> Run:

@@ -1,0 +1,94 @@
+"""The last check of every capture: numbers of an impossible order of magnitude."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from patchstudy import loaders
+from patchstudy.errors import CaptureError
+from patchstudy.loaders.plausible import checked
+from patchstudy.records import Capture, Measurement
+
+GOLDEN = Path(__file__).parent / "golden" / "loaders"
+
+
+def capture(metric, value, *, link="", **span):
+    return Capture(
+        path=Path("run.json"),
+        sha256="",
+        tool="iperf3",
+        measurements=(Measurement(metric=metric, value=value, **span),),
+        facts={"link_speed": link} if link else {},
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "problem"),
+    [
+        ("throughput", 2e13, r"throughput 2e\+13 is above 10 Tbit/s; a wrong unit"),
+        ("send_rate", 1e16, "above 10 Tbit/s"),
+        ("packet_rate", 1e11, "above 10 Tbit/s"),
+        ("throughput", -1.0, "negative; a counter that wrapped"),
+        ("loss", 12.0, "loss 12 is outside 0 to 1; a percentage"),
+        ("loss", -0.1, "outside 0 to 1"),
+        ("cpu_busy", 1.2, "outside 0 to 1"),
+        ("rtt_mean", math.nan, "is no number"),
+        ("event:x", math.inf, "is no number"),
+        ("event:x", 10**400, "event:x 10000000000000000000 is no number"),
+    ],
+)
+def test_a_number_that_cannot_be_is_an_error_with_its_cause(metric, value, problem):
+    with pytest.raises(CaptureError, match=problem):
+        checked(capture(metric, value))
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        ("throughput", 0.0),
+        ("throughput", 4e11),
+        ("loss", 1.0),
+        ("cpu_busy", 1.0002),
+        ("event:temperature", -5.0),
+        ("event:bytes", 2.0**64),
+    ],
+)
+def test_a_number_that_can_be_passes(metric, value):
+    assert checked(capture(metric, value)).measurements[0].value == value
+
+
+def test_a_run_faster_than_the_link_is_an_error():
+    with pytest.raises(CaptureError, match=r"above the link's 1e\+09 bit/s"):
+        checked(capture("throughput", 1.1e9, link="1000Mb/s"))
+    assert checked(capture("throughput", 0.94e9, link="1000Mb/s"))
+
+
+def test_a_short_interval_may_be_faster_than_the_link():
+    assert checked(
+        capture("throughput", 1.5e9, link="1000Mb/s", start_s=0.0, end_s=0.1)
+    )
+
+
+def test_an_interval_is_named_by_its_time():
+    with pytest.raises(CaptureError, match="at 1-2 s is above"):
+        checked(capture("throughput", 1e14, start_s=1.0, end_s=2.0))
+
+
+def test_every_loader_is_checked(tmp_path):
+    document = json.loads((GOLDEN / "iperf3" / "v312-tcp-fwd.json").read_bytes())
+    for part in ("sum_sent", "sum_received"):
+        document["end"][part]["bytes"] = 10**15
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(CaptureError, match="above 10 Tbit/s"):
+        loaders.load(path)
+
+
+def test_flent_tells_the_link_of_a_card_and_not_of_a_veth(shared):
+    folder = shared / "corpus" / "net" / "flent"
+    card = loaders.load(folder / "v4-tcp_1up_noping-cpu.flent.gz")
+    veth = loaders.load(folder / "v4-rrul_be-sockstats-trimmed.flent.gz")
+    assert card.facts["link_speed"] == "10000Mb/s"
+    assert "link_speed" not in veth.facts
