@@ -126,7 +126,7 @@ def forest(found: Summary) -> Vector | Note:
     """The change of every primary metric over all studies."""
     rows = pd.DataFrame(
         [
-            _row(name, one)
+            _row(_label(name, report, one), one)
             for name, report in found.reports.items()
             for one in report["comparisons"]
             if one["role"] == "primary" and one["change"] is not None
@@ -165,7 +165,13 @@ def noise(found: Summary) -> tuple[Table | Note, ...]:
     return (table, *told)
 
 
-def _row(name: str, one: Mapping[str, Any]) -> dict[str, object]:
+def _label(name: str, report: Mapping[str, Any], one: Mapping[str, Any]) -> str:
+    """Name the study, and the device where it has several."""
+    devices = {other["device"] for other in report["comparisons"]}
+    return visible(f"{name} on {one['device']}" if len(devices) > 1 else name)
+
+
+def _row(label: str, one: Mapping[str, Any]) -> dict[str, object]:
     change, margin = one["change"], one["margin"]
     scale, axis = _axis(one)
     infinite = float("inf")
@@ -174,7 +180,7 @@ def _row(name: str, one: Mapping[str, Any]) -> dict[str, object]:
     same = margin["scale"] == change["scale"]
     return {
         "name": f"{one['metric']}, {one['workload']}",
-        "device": visible(f"{name} on {one['device']}"),
+        "device": label,
         "role": one["role"],
         "change": change["value"] / scale,
         "low": low / scale,
