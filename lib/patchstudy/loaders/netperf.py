@@ -112,7 +112,7 @@ _HEAD: Final = re.compile(r"^bytes\s.*\bsecs\b")
 _UNIT: Final = re.compile(r"(10\^[369]bits|[KMG]?Bytes)/s")
 _BYTES: Final = {"Bytes": "byte", "KBytes": "KiB", "MBytes": "MiB", "GBytes": "GiB"}
 _SEGMENT: Final = re.compile(r"Segment\s*\nSize \(bytes\)\s*\n\s*(\d{1,15})")
-_TODO: Final = "run the classic test with its head (no -P 0, no -o, -O, -k)"
+_ADVICE: Final = "run the classic test with its head (no -P 0, no -o, -O, -k)"
 _COARSE: Final = 0.01
 
 
@@ -190,7 +190,7 @@ def _captures(raw: RawFile, lines: list[tuple[int, str]]) -> list[Capture]:
         raise CaptureError(
             raw.path,
             f"a bare number ({told[0][1].strip()}): test, unit and time are not in the"
-            f" file; {_TODO}",
+            f" file; {_ADVICE}",
             where=str(told[0][0]),
         )
     if omni.is_omni(lines):
@@ -216,7 +216,7 @@ def _classic(page: "_Page") -> Capture:
             "unit-assumed",
             "no head (-P 0): the test and its unit are not in the file; netperf's"
             " default unit is taken",
-            _TODO,
+            _ADVICE,
         )
     return Capture(
         path=page.raw.path,
@@ -456,7 +456,7 @@ def _bare(raw: RawFile, lines: list[tuple[int, str]]) -> Iterator[_Page]:
         if found is None:
             raise CaptureError(
                 raw.path,
-                f"not the columns of netperf -P 0: {rest[0][1].strip()!r}; {_TODO}",
+                f"not the columns of netperf -P 0: {rest[0][1].strip()!r}; {_ADVICE}",
                 where=str(rest[0][0]),
             )
         (family, cpu), rows = found, len(_ROWS[found])
@@ -638,7 +638,7 @@ def _rate(page: _Page, metric: str, text: str, found: _Found) -> None:
     unit = _UNIT.search(page.head)
     if not unit:
         raise CaptureError(
-            page.raw.path, f"no known unit of throughput in the head; {_TODO}"
+            page.raw.path, f"no known unit of throughput in the head; {_ADVICE}"
         )
     value, last = _bits(float(text), unit[1]), _bits(_last_digit(text), unit[1])
     found.measurements.append(
