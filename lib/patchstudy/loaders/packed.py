@@ -238,12 +238,11 @@ def _kind_in_tar(info: tarfile.TarInfo) -> str:
     return "" if info.isreg() else "a device"
 
 
-#: What a broken archive or a broken member of one raises.
+#: What a broken archive or a broken member of one raises; ``RuntimeError`` is that of
+#: zipfile for a password or a compression that it does not know.
 _BROKEN: Final = (
     EOFError,
     OSError,
-    NotImplementedError,
-    RecursionError,
     RuntimeError,
     ValueError,
     lzma.LZMAError,
