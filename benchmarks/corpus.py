@@ -495,7 +495,8 @@ def sar_rows(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
 
 def weight(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
     """Check the weight of all stacks."""
-    return capture.profile is not None and close(capture.profile.total, wanted, 1e-9)
+    [profile] = capture.profiles
+    return close(profile.total, wanted, 1e-9)
 
 
 def title(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool | None:

@@ -6,7 +6,7 @@ import pytest
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import folded, load
-from patchstudy.records import Capture, RawFile, Stack
+from patchstudy.records import Capture, Profile, RawFile, Stack
 
 
 def read(text: str | bytes) -> Capture:
@@ -19,9 +19,9 @@ def read(text: str | bytes) -> Capture:
 def test_frames_keep_their_blanks_and_annotations():
     capture = read("my app-12;read [x];vfs_read_[k] 12\n")
     stack = Stack(frames=("my app-12", "read [x]", "vfs_read_[k]"), weight=12)
-    assert capture.profile is not None
-    assert capture.profile.stacks == (stack,)
-    assert (capture.profile.event, capture.profile.unit) == (None, None)
+    [profile] = capture.profiles
+    assert profile.stacks == (stack,)
+    assert (profile.event, profile.unit, profile.samples) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,14 @@ def test_frames_keep_their_blanks_and_annotations():
 )
 def test_the_weights_add_up(text, total):
     assert read(text).facts["total"] == total
+
+
+def test_samples_are_counted_only_where_every_stack_tells_them():
+    told = Stack(frames=("a",), weight=2e6, samples=2)
+    untold = Stack(frames=("b",), weight=1e6)
+    profile = Profile(event="cycles", unit="event", stacks=(told, told))
+    assert (profile.samples, profile.total) == (4, 4e6)
+    assert Profile(event=None, unit=None, stacks=(told, untold)).samples is None
 
 
 def test_two_counts_a_line_are_refused():
@@ -76,9 +84,9 @@ def test_the_corpus_gives_the_expected_totals(shared):
 
 
 def _top_self(capture: Capture) -> float:
-    assert capture.profile is not None
+    [profile] = capture.profiles
     weights: dict[str, float] = {}
-    for stack in capture.profile.stacks:
+    for stack in profile.stacks:
         leaf = stack.frames[-1]
         weights[leaf] = weights.get(leaf, 0) + stack.weight
-    return max(weights.values()) / capture.profile.total
+    return max(weights.values()) / profile.total

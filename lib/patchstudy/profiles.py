@@ -52,17 +52,21 @@ class Evidence:
 
 
 def profile_runs(study: Study) -> tuple[ProfileRun, ...]:
-    """Return every profile with a weight, from the runs that do not measure."""
+    """Return every profile with a weight, from the runs that do not measure.
+
+    Of a file with several events the first is taken: they cannot be added up.
+    """
     return tuple(
         ProfileRun(
             run=run,
             path=source.capture.path.relative_to(study.folder).as_posix(),
-            profile=source.capture.profile,
+            profile=profile,
         )
         for run in study.runs
         if not run.measuring
         for source in run.sources
-        if source.capture.profile is not None and source.capture.profile.total > 0
+        for profile in source.capture.profiles[:1]
+        if profile.total > 0
     )
 
 

@@ -140,34 +140,67 @@ def intervals(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """One call stack of a profile, from the outermost frame to the leaf."""
+    """One call stack of a profile, from the outermost frame to the leaf.
+
+    Attributes
+    ----------
+    frames
+        Symbols as the tool wrote them.
+    weight
+        In the unit of the profile.
+    objects
+        Where each frame lies, as the tool wrote it: ``"[kernel.kallsyms]"``,
+        ``"[qmi_wwan]"``, ``"/usr/bin/iperf3"``, ``"inlined"``, ``""`` for a frame
+        without; empty where the file tells it of no frame.
+    samples
+        How many samples have this stack; None where the file tells weights only.
+    comm
+        Name of the thread; None where the file does not tell it, or has it among the
+        frames.
+    """
 
     frames: tuple[str, ...]
     weight: float
+    objects: tuple[str, ...] = ()
+    samples: int | None = None
+    comm: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Weighted call stacks of one event.
+    """Weighted call stacks of one event; those of two events are never added up.
 
     Attributes
     ----------
     event
-        What was sampled, ``"cpu-clock"``; None where the file does not tell.
+        What was sampled, as the tool names it: ``"cpu-clock"``, ``"cycles:ppp"``; None
+        where the file does not tell.
     unit
-        Unit of the weights: ``"sample"``, ``"ns"``; None where the file does not tell.
+        Unit of the weights: ``"sample"``; ``"ns"`` of a clock; ``"event"``, how many
+        events the samples stand for (cycles, page faults); None where the file does not
+        tell.
     stacks
-        In the order of the file.
+        In the order in which the file has them first; each of them once, unless the
+        file itself repeats it.
+    lost
+        How many samples the tool says are not in the file; None where it does not tell.
     """
 
     event: str | None
     unit: str | None
     stacks: tuple[Stack, ...]
+    lost: int | None = None
 
     @property
     def total(self) -> float:
         """Sum of all weights."""
         return sum(stack.weight for stack in self.stacks)
+
+    @property
+    def samples(self) -> int | None:
+        """Number of all samples, if the file tells that of every stack."""
+        counts = [one.samples for one in self.stacks if one.samples is not None]
+        return sum(counts) if len(counts) == len(self.stacks) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,8 +235,9 @@ class Capture:
         about a run (``loaders.difference``).
     counter_bits
         Width at which the counters of a cumulative file wrap.
-    profile
-        Call stacks, of a profiler's output.
+    profiles
+        Call stacks, of a profiler's output: one profile an event, in the order of the
+        file.
     facts
         What the file says about the machine and the set-up; plain JSON values.
     caveats
@@ -222,7 +256,7 @@ class Capture:
     measurements: tuple[Measurement, ...] = ()
     cumulative: bool = False
     counter_bits: int = 64
-    profile: Profile | None = None
+    profiles: tuple[Profile, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     caveats: tuple[Caveat, ...] = ()
     error: Fault | None = None

@@ -39,7 +39,7 @@ def load(raw: RawFile) -> Capture:
         path=raw.path,
         sha256=raw.digest,
         tool="folded",
-        profile=profile,
+        profiles=(profile,),
         facts={"stacks": len(profile.stacks), "total": profile.total},
         caveats=line_end(raw),
     )

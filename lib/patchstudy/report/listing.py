@@ -24,7 +24,7 @@ from patchstudy.findings import (
     values_in_words,
 )
 from patchstudy.metrics import metric
-from patchstudy.records import Capture, Measurement, Severity
+from patchstudy.records import Capture, Measurement, Profile, Severity
 from patchstudy.report.results import results
 from patchstudy.report.table import Column, Table, to_text, visible
 from patchstudy.study import Role, open_study
@@ -218,11 +218,19 @@ def _capture_text(capture: Capture, grain: str) -> str:
                Column("to s", "right"), Column("value", "right"))  # fmt: skip
     rows = tuple(_cells(one) for one in _of_grain(capture, grain))
     lines = [to_text(Table(columns, rows, caption))]
-    if capture.profile is not None:
-        count = len(capture.profile.stacks)
-        lines.append(f"profile: {count} stacks, weight {capture.profile.total:g}")
+    lines += [_profile_line(one) for one in capture.profiles]
     lines += [visible(f"{one.severity}: {one.text}") for one in capture.caveats]
     return "\n".join(lines)
+
+
+def _profile_line(one: Profile) -> str:
+    """Return one line on a profile: its event, its stacks and what they add up to."""
+    event = f" of {visible(one.event)}" if one.event else ""
+    unit = f" {one.unit}" if one.unit else ""
+    samples = "" if one.samples is None else f", {one.samples} samples"
+    lost = f", {one.lost} lost" if one.lost else ""
+    weight = f"weight {one.total:.10g}{unit}"
+    return f"profile{event}: {len(one.stacks)} stacks, {weight}{samples}{lost}"
 
 
 def _cells(one: Measurement) -> tuple[str, ...]:
