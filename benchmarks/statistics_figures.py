@@ -115,13 +115,15 @@ def caveat_table() -> str:
         "| code | weight | what it says | what helps | found by |",
         "| --- | --- | --- | --- | --- |",
     ]
-    owners = _owners(checks, [one.__name__ for one in checks.CHECKS])
-    # the package exports a function of the name of this module
-    for module in (checks, sys.modules["patchstudy.compare"]):
+    roots: dict[str, list[str]] = {}
+    for one in checks.CHECKS:
+        roots.setdefault(one.__module__, []).append(one.__name__)
+    # the package exports a function of the name of the last module
+    for name in (*roots, "patchstudy.compare"):
+        module = sys.modules[name]
+        owners = _owners(module, roots.get(name, ()))
         for place, cells in _caveats(module):
-            about = "the comparison"
-            if module is checks:
-                about = _summary(module, owners[place])
+            about = _summary(module, owners[place]) if owners else "the comparison"
             row = (f"`{cells[0]}`", *cells[1:], about)
             lines.append(f"| {' | '.join(row)} |".replace("<", "&lt;"))
     return "\n".join(lines)
@@ -180,7 +182,7 @@ def _caveats(module: ModuleType) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _parts(call: ast.Call) -> tuple[ast.AST | None, ...]:
     name = call.func.id if isinstance(call.func, ast.Name) else ""
-    if name == "_doubt":
+    if name == "doubt_about":
         return tuple(call.args[1:5])
     if name == "Caveat":
         named = {one.arg: one.value for one in call.keywords}
