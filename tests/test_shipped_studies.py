@@ -10,16 +10,70 @@ UNREAD = {
     "ftrace_kprobe_events.txt",
     "perf_report.txt",
     "perf_report_children.txt",
+    "trace_hist.lab_direct.txt",
+    "trace_hist.lab_in.txt",
+    "trace_hist.lab_map.txt",
+    "trace_hist.lab_unmap.txt",
     "trace_hist.pskb_expand_head.txt",
 }
 STUDIES = [
+    "e1000/rx-buffer-size",
+    "e1000/rx-prefetch",
     HEADROOM,
     "qmi_wwan/rx-prefetch",
     "qmi_wwan/same-module",
     "qmi_wwan/same-module-sequential",
     "qmi_wwan/tx-skb-orphan",
+    "tmi_lab/buffer-pool",
+    "tmi_lab/buffer-pool-same-allocator",
     "veth/gro",
     "veth/txqueuelen",
+]
+#: Study, metric and workload -> verdict, first qualifier, decision, and the range in
+#: which both ends of the interval of the change lie.
+EXPECTED = [
+    pytest.param(
+        ("e1000/rx-buffer-size", "throughput", "tcp-nat"),
+        ("worse", "material", "reject claim"),
+        (-0.18, -0.165),
+        id="larger receive buffers cost a sixth of the throughput",
+    ),
+    pytest.param(
+        ("e1000/rx-prefetch", "throughput", "tcp-nat"),
+        ("inconclusive", "fragile", "not yet"),
+        (-0.03, 0.03),
+        id="a null of two boots is no proof of equality",
+    ),
+    pytest.param(
+        ("tmi_lab/buffer-pool", "throughput", "tcp-p5"),
+        ("worse", "material", "reject claim"),
+        (-0.075, -0.055),
+        id="the pool costs throughput",
+    ),
+    pytest.param(
+        ("tmi_lab/buffer-pool-same-allocator", "throughput", "tcp-p5"),
+        ("inconclusive", "fragile", "not yet"),
+        (-0.15, 0.15),
+        id="with the same allocator two boots cannot tell",
+    ),
+    pytest.param(
+        (HEADROOM, "throughput", "tcp-egress80"),
+        ("better", "material", "accept"),
+        (0.05, 0.065),
+        id="headroom raises throughput",
+    ),
+    pytest.param(
+        ("qmi_wwan/rx-prefetch", "throughput", "tcp-egress80"),
+        ("equivalent", "one build each", "reject claim"),
+        (-0.01, 0.01),
+        id="a prefetch without a cache changes nothing",
+    ),
+    pytest.param(
+        ("qmi_wwan/tx-skb-orphan", "loss", "udp-up-20mbit"),
+        ("worse", "material", "veto"),
+        (0.90, 0.92),
+        id="orphaning loses what it sends",
+    ),
 ]
 
 
@@ -38,9 +92,17 @@ def finding(assessed):
         return one
 
     def one_device(study):
-        return DEVICE if study.startswith("qmi") else "x86-vm-6.18"
+        return "x86-vm-6.18" if study.startswith("veth") else DEVICE
 
     return of
+
+
+@pytest.mark.parametrize(("where", "words", "ends"), EXPECTED)
+def test_what_careful_people_found_is_found(assessed, finding, where, words, ends):
+    one = finding(*where)
+    change = one.comparison.change
+    assert (one.verdict, one.qualifiers[0], assessed(where[0]).decision) == words
+    assert ends[0] < change.low < change.high < ends[1]
 
 
 def test_headroom_raises_throughput_by_five_to_six_and_a_half_percent(finding):
