@@ -29,7 +29,7 @@ from scipy import special
 from patchstudy import stats
 from patchstudy.compare import Comparison, compare, sensitive
 from patchstudy.errors import GrainError
-from patchstudy.findings import Finding, Guarded, Verdict, assess, judge
+from patchstudy.findings import assess, judge
 from patchstudy.study import Design, Role, Study, open_study
 from patchstudy.study.design import design_of_files
 from patchstudy.tables import (
@@ -40,6 +40,7 @@ from patchstudy.tables import (
     Question,
 )
 from patchstudy.turns import PULL, order_of, pull
+from patchstudy.verdicts import Finding, Guarded, Verdict
 
 Array = NDArray[np.float64]
 

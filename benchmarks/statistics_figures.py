@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 
 from patchstudy import checks, figures
-from patchstudy.findings import Assessment, Finding, assess
+from patchstudy.findings import Assessment, assess
 from patchstudy.metrics import Scale
 from patchstudy.study import Role, open_study
+from patchstudy.verdicts import Finding
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "statistics.md"

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchstudy import stats
-from patchstudy.findings import Decision, assess, power_in_words
+from patchstudy.decisions import Decision
+from patchstudy.findings import assess
 from patchstudy.plan.needs import Wish, of_comparison
 from patchstudy.plan.order import Order
+from patchstudy.sentences import power_in_words
 from patchstudy.study import open_study
 
 TOP = 'question = "Is it faster?"\nunit = "run"\n'

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patchstudy.findings import Decision, Guarded, Verdict, assess
+from patchstudy.decisions import Decision
+from patchstudy.findings import assess
 from patchstudy.report.results import digest, inputs_digest, results, to_bytes
 from patchstudy.report.text import text
 from patchstudy.study import open_study
+from patchstudy.verdicts import Guarded, Verdict
 
 DATA = Path(__file__).parents[1] / "data"
 SHIPPED = sorted(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from patchstudy import findings, stats
-from patchstudy.findings import Decision, Guarded, Verdict
+from patchstudy import decisions, findings, sentences, stats, verdicts
+from patchstudy.decisions import Decision
+from patchstudy.verdicts import Guarded, Verdict
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "figures"
@@ -25,6 +26,7 @@ def _benchmark():
 
 made = _benchmark()
 NAMES = [*made.RUNS, "verdicts", "guards"]
+SPEAKING = (verdicts, decisions, sentences, findings)
 RAW = made.PAGE.read_text(encoding="utf-8")
 PAGE = " ".join(RAW.split())
 
@@ -35,7 +37,8 @@ def test_every_answer_is_on_the_page(word):
 
 
 def test_every_text_of_the_findings_is_on_the_page():
-    texts = made.templates(findings, sorted(_spoken()))
+    names = sorted(_spoken())
+    texts = [text for one in SPEAKING for text in made.templates(one, names)]
     assert len(texts) > 50
     assert [text for text in texts if text not in PAGE] == []
 
@@ -78,13 +81,13 @@ def test_a_figure_comes_out_as_it_was(assessed):
 
 
 def _spoken():
-    """Names in findings that hold words for the report."""
+    """Names in those modules that hold words for the report."""
     asked = {
-        "_sentence", "_too_few", "_OPENING", "_headline", "_decide", "_qualifiers",
-        "_size", "_verdict", "_cap", "_hidden", "_at_least", "_none_bound",
-        "_failed_sentence", "_SHOWN", "_against",
+        "sentence_of", "_too_few", "_OPENING", "headline", "_decide", "qualifiers_of",
+        "_size", "verdict_of", "cap_of", "_hidden", "_at_least", "_none_bound",
+        "failed_sentence", "_SHOWN", "_against", "profile_sentence",
     }  # fmt: skip
-    places = {name for name, _ in made.places(findings)}
+    places = {name for one in SPEAKING for name, _ in made.places(one)}
     assert asked <= places
     constants = {name for name in places if name.isupper() and name[0] != "_"}
     return asked | constants | {name for name in places if name.endswith("words")}

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from patchstudy.findings import KERNEL_VETO, assess
+from patchstudy.findings import assess
+from patchstudy.sentences import KERNEL_VETO
 from patchstudy.study import open_study
 
 DESIGN = """\

@@ -378,9 +378,10 @@ def _load(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from patchstudy.findings import Verdict, assess
+    from patchstudy.findings import assess
     from patchstudy.report import listing
     from patchstudy.study import of_files
+    from patchstudy.verdicts import Verdict
 
     study = of_files(
         {"baseline": arguments.baseline, "patched": arguments.patched},

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 from scipy import optimize, special
 
-from patchstudy.findings import Finding, Verdict
 from patchstudy.metrics import Scale
 from patchstudy.stats import Estimate
 from patchstudy.study import Role
+from patchstudy.verdicts import Finding, Verdict
 
 #: Devices from which a pooled change is told (STATISTICS 3.15).
 ENOUGH_DEVICES: Final = 5

@@ -15,20 +15,20 @@ import pandas as pd
 
 from patchstudy import checks, loaders
 from patchstudy.errors import CaptureError, StudyError
-from patchstudy.findings import (
-    Assessment,
-    Finding,
+from patchstudy.findings import Assessment
+from patchstudy.metrics import metric
+from patchstudy.records import Capture, Measurement, Profile, Severity
+from patchstudy.report.results import results
+from patchstudy.report.table import Column, Table, to_text, visible
+from patchstudy.sentences import (
     change_in_words,
     replication_in_words,
     shared_unit,
     values_in_words,
 )
-from patchstudy.metrics import metric
-from patchstudy.records import Capture, Measurement, Profile, Severity
-from patchstudy.report.results import results
-from patchstudy.report.table import Column, Table, to_text, visible
 from patchstudy.study import Role, open_study
 from patchstudy.units import for_people
+from patchstudy.verdicts import Finding
 
 _ORDER = ("device", "workload", "variant", "purpose")
 #: Columns of ``load_table``: words that repeat, and numbers.

@@ -12,12 +12,13 @@ from patchstudy.checks import Doubt
 from patchstudy.companions import Spread, Trimmed
 from patchstudy.compare import Comparison, Summary
 from patchstudy.failures import Failures, Tally
-from patchstudy.findings import Assessment, Explanation, Finding
+from patchstudy.findings import Assessment, Explanation
 from patchstudy.patchfile import Patch
 from patchstudy.stats import Estimate
 from patchstudy.study import Design, Planned, Study
 from patchstudy.together import Together, sentence, together
 from patchstudy.variances import Components, components
+from patchstudy.verdicts import Finding
 
 SCHEMA: Final = 1
 #: Libraries whose version can change a number or a figure.

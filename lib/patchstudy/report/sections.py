@@ -15,24 +15,19 @@ from IPython.display import display
 from patchstudy import figures, profiles, together, variances
 from patchstudy.checks import CPU_SATURATED, ceiling
 from patchstudy.compare import SENSITIVE_LOW, Comparison
-from patchstudy.findings import (
-    Assessment,
-    Decision,
-    Finding,
-    Guarded,
-    change_in_words,
-    shared_unit,
-    values_in_words,
-)
+from patchstudy.decisions import Decision
+from patchstudy.findings import Assessment
 from patchstudy.metrics import Kind, Scale, metric
 from patchstudy.patchfile import Patch
 from patchstudy.records import Severity
 from patchstudy.report.results import digest, inputs_digest, results
 from patchstudy.report.table import Column, Note, Table, Vector
+from patchstudy.sentences import change_in_words, shared_unit, values_in_words
 from patchstudy.stats import Estimate
 from patchstudy.study import Role, Run
 from patchstudy.tables import Question
 from patchstudy.units import for_people
+from patchstudy.verdicts import Finding, Guarded
 
 Part = Table | Note | Vector
 

@@ -14,21 +14,19 @@ from typing import Final
 from patchstudy.checks import Doubt
 from patchstudy.compare import Comparison
 from patchstudy.errors import printable
-from patchstudy.findings import (
+from patchstudy.findings import Assessment
+from patchstudy.metrics import Scale
+from patchstudy.records import Severity
+from patchstudy.sentences import replication_in_words, shared_unit, values_in_words
+from patchstudy.study import Role
+from patchstudy.verdicts import (
     AT_LEAST,
     LAYOUT_NOISE,
     SUBSTITUTE,
-    Assessment,
     Finding,
     Guarded,
     Verdict,
-    replication_in_words,
-    shared_unit,
-    values_in_words,
 )
-from patchstudy.metrics import Scale
-from patchstudy.records import Severity
-from patchstudy.study import Role
 
 WIDTH: Final = 72
 

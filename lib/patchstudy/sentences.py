@@ -1,0 +1,399 @@
+"""What a finding and a decision say, as it is printed in reports."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from patchstudy import failures, profiles, stats
+from patchstudy.compare import Comparison, Goal, bare_count, error_rates, goal_of
+from patchstudy.decisions import (
+    DECIDING,
+    Decision,
+    DeviceDecision,
+    is_open,
+    kernel_warnings,
+)
+from patchstudy.failures import Failures
+from patchstudy.metrics import Kind, Scale
+from patchstudy.study import Planned, Role, Study
+from patchstudy.units import prefix, significant
+from patchstudy.verdicts import (
+    AT_LEAST,
+    LAYOUT_NOISE,
+    NO_DIRECTION,
+    NOT_TESTABLE,
+    RUNS_FAILED,
+    SUBSTITUTE,
+    Finding,
+    Guarded,
+    Verdict,
+    cap_of,
+    claims_same,
+)
+
+#: Power at which the report says how many units a margin needs.
+POWER: Final = 0.8
+#: Opening of a veto that the kernel's own messages give.
+KERNEL_VETO: Final = "Veto: a new kernel warning"
+
+
+def change_in_words(comparison: Comparison) -> str:
+    """Write the change with its interval: ``+5.9 % [+5.6, +6.1]``."""
+    change = comparison.change
+    if change is None:
+        return "no change computed"
+    if change.value == 0 and comparison.effect and comparison.effect.floored:
+        nothing = comparison.baseline is not None and comparison.baseline.high == 0
+        return "none in any run" if nothing else "identical in every run"
+    if comparison.scale is Scale.RATIO:
+        scale, unit = 0.01, "%"
+    else:
+        scale, unit = _difference_unit(comparison)
+    numbers = [value / scale for value in (change.value, change.low, change.high)]
+    digits = _decimals(numbers[2] - numbers[1], numbers[0])
+    value, low, high = (f"{number:+.{digits}f}" for number in numbers)
+    return f"{value} {unit} [{low}, {high}]".replace("  ", " ")
+
+
+def _least_in_words(change: str) -> str:
+    """Write a change that a ceiling cuts off: the bound that it exceeds, then all."""
+    value, _, interval = change.rpartition(" [")
+    low, _, high = interval.rstrip("]").partition(", ")
+    unit = value.partition(" ")[2]
+    risen = value.startswith("+")
+    return f"at least {low if risen else high} {unit}".rstrip() + f": {change}"
+
+
+def _difference_unit(comparison: Comparison) -> tuple[float, str]:
+    """Unit in which a difference is written: points for shares, a prefix else."""
+    scale, unit = shared_unit(comparison)
+    return scale, {"%": "pp", "% of pkts": "pp"}.get(unit, unit)
+
+
+def _decimals(width: float, value: float) -> int:
+    """Digits after the point: two of the interval's width, at most four of the value.
+
+    Never more than three, which is a thousandth of a percent.
+    """
+    if not (math.isfinite(width) and width > 0):
+        return 2
+    by_width = 1 - math.floor(math.log10(width))
+    by_value = 3 - math.floor(math.log10(abs(value))) if value else 3
+    return min(3, max(0, min(by_width, by_value)))
+
+
+def shared_unit(comparison: Comparison) -> tuple[float, str]:
+    """Scale and unit in which people read the values of both variants.
+
+    Divide base-unit values by the scale. Shares are read in percent, counts with known
+    exposure in percent of the packets.
+    """
+    quantity = comparison.question.planned.metric
+    if quantity.kind in {Kind.SHARE, Kind.PROPORTION}:
+        return 0.01, "%"
+    if quantity.kind is Kind.COUNT:
+        return (1.0, "") if bare_count(comparison) else (0.01, "% of pkts")
+    values = (comparison.baseline, comparison.patched)
+    size = max((abs(one.mean) for one in values if one is not None), default=0.0)
+    return prefix(size, quantity.unit)
+
+
+def values_in_words(comparison: Comparison) -> tuple[str, str]:
+    """Write the means of baseline and patched in their shared unit, without it.
+
+    Geometric means where the change is a ratio, arithmetic ones else.
+    """
+    scale, _ = shared_unit(comparison)
+    texts = []
+    for summary in (comparison.baseline, comparison.patched):
+        if summary is None:
+            texts.append("-")
+            continue
+        ratio = comparison.scale is Scale.RATIO
+        mean = summary.geometric_mean if ratio else summary.mean
+        texts.append(significant((summary.mean if mean is None else mean) / scale))
+    return texts[0], texts[1]
+
+
+def replication_in_words(comparison: Comparison) -> str:
+    """Say how many runs there were, and what was counted."""
+    base, new = comparison.n_baseline, comparison.n_patched
+    runs = f"{base} runs each" if base == new else f"{base} and {new} runs"
+    if comparison.blocks:
+        name = comparison.unit_of_analysis.split(" ")[0]
+        return f"{runs} in {comparison.blocks} {name}s"
+    return runs
+
+
+def sentence_of(finding: Finding) -> str:
+    """Write a finding in one sentence."""
+    comparison = finding.comparison
+    question = comparison.question
+    name = f"{question.planned.metric.name} on {question.workload}"
+    if finding.named:
+        name += f", {finding.named}"
+    if question.problem:
+        why = question.problem.removeprefix("not measured")
+        return f"{name}: not measured{f' ({why})' if why else ''}."
+    if comparison.change is None:
+        return f"{name}: not assessable, {_too_few(comparison)}."
+    change = change_in_words(comparison) + _none_bound(finding)
+    tail = f", {replication_in_words(comparison)}"
+    words = _WORDS.get(finding.role, _verdict_words)
+    text = f"{name}: {words(finding, change)}{tail}"
+    if "fragile" in finding.qualifiers:
+        text += "; fragile: it rests on few units or depends on a few runs"
+    if RUNS_FAILED in finding.qualifiers:
+        text += "; runs failed on this device"
+    if SUBSTITUTE in finding.qualifiers:
+        text += "; in place of the rate, which a ceiling hides"
+    return text + "."
+
+
+def _none_bound(finding: Finding) -> str:
+    """Say of a guard without any event how many runs may still have one."""
+    comparison = finding.comparison
+    quantity, new = comparison.question.planned.metric, comparison.patched
+    counted = quantity.kind in {Kind.COUNT, Kind.PROPORTION}
+    if finding.role is not Role.GUARD or not counted or new is None or new.high != 0:
+        return ""
+    bound = 100 * stats.none_in(new.n)
+    unit = comparison.question.unit
+    return (
+        f" (with none in {new.n} {unit}s, up to {bound:.2g} % of {unit}s may have one)"
+    )
+
+
+def _too_few(comparison: Comparison) -> str:
+    base, new = comparison.baseline, comparison.patched
+    counts = f"{base.n if base else 0} and {new.n if new else 0} units"
+    if base and new and base.mean > 0:
+        return f"{counts}; the ratio of the means is {new.mean / base.mean:.4g}"
+    return counts
+
+
+def _verdict_words(finding: Finding, change: str) -> str:
+    margin = finding.planned.margin.text
+    if finding.verdict in {Verdict.BETTER, Verdict.WORSE}:
+        if AT_LEAST in finding.qualifiers:
+            change = _least_in_words(change)
+        return f"{finding.verdict} by {change}, {_size_words(finding)}"
+    if finding.verdict is Verdict.EQUIVALENT:
+        return f"no difference beyond the margin of {margin}: {change}"
+    if finding.verdict is Verdict.SATURATED:
+        reason = next(iter(finding.qualifiers))
+        link = f"; {NOT_TESTABLE}" if NOT_TESTABLE in finding.qualifiers else ""
+        return f"{reason}, so no change could show: {change}" + link
+    if finding.verdict is Verdict.INCONCLUSIVE:
+        return _inconclusive_words(finding, change)
+    reason = next(iter(finding.qualifiers), "")
+    if finding.planned.metric.sign == 0 and reason == NO_DIRECTION:
+        return f"{change} (described only: neither direction is better)"
+    return f"not assessable ({reason}): {change}"
+
+
+def _inconclusive_words(finding: Finding, change: str) -> str:
+    if LAYOUT_NOISE in finding.qualifiers:
+        return (
+            f"inconclusive, within layout noise: {change}, and the placebo build may "
+            "change as much"
+        )
+    return f"inconclusive: {change}; {power_in_words(finding)}"
+
+
+def _size_words(finding: Finding) -> str:
+    margin = finding.planned.margin.text
+    for qualifier, words in (
+        ("material", f"more than the margin of {margin}"),
+        ("at most small", f"real, but below the margin of {margin}"),
+        ("size uncertain", f"not certain to exceed the margin of {margin}"),
+    ):
+        if qualifier in finding.qualifiers:
+            return words
+    return "its size was not judged"
+
+
+def _control_words(finding: Finding, change: str) -> str:
+    margin = finding.planned.margin.text
+    small = "at most small" in finding.qualifiers
+    if finding.verdict is Verdict.WORSE and small:
+        return (
+            f"control, no gain: {change} is a real loss and far below the margin "
+            f"of {margin}"
+            if _far_below(finding)
+            else f"control, no gain: {change} is a real loss below the margin of "
+            f"{margin}"
+        )
+    if finding.verdict is Verdict.BETTER and small:
+        return f"control, a real gain below the margin of {margin}: {change}"
+    if finding.verdict is Verdict.EQUIVALENT:
+        return f"control, unchanged within the margin of {margin}: {change}"
+    if finding.verdict in {Verdict.BETTER, Verdict.WORSE}:
+        return f"control, but {_verdict_words(finding, change)}"
+    return f"control, {_verdict_words(finding, change)}"
+
+
+def _far_below(finding: Finding) -> bool:
+    """Say whether the estimate is below half the margin."""
+    effect = finding.comparison.effect
+    if effect is None or finding.margin is None:
+        return False
+    return abs(effect.value) < finding.margin / 2
+
+
+def _guard_words(finding: Finding, change: str) -> str:
+    margin = finding.planned.margin.text
+    if finding.guarded is Guarded.UNRESOLVED:
+        if cap := cap_of(finding.comparison):
+            return f"unresolved ({cap}): {change}"
+        if LAYOUT_NOISE in finding.qualifiers:
+            return f"unresolved ({LAYOUT_NOISE}): {change}"
+        more = power_in_words(finding)
+        return f"unresolved: {change}, harm of {margin} is not excluded; {more}"
+    return {
+        Guarded.SAFE: f"safe: {change}, harm of {margin} is excluded",
+        Guarded.HARM: f"harm within the margin of {margin}: {change}",
+        Guarded.BROKEN: f"broken: {change}, the accepted harm was {margin}",
+    }.get(finding.guarded or Guarded.NOT_MEASURED, "not measured")
+
+
+_WORDS: Final = {Role.GUARD: _guard_words, Role.CONTROL: _control_words}
+
+
+def power_in_words(finding: Finding) -> str:
+    """Say what these units could have shown, and how many the margin needs."""
+    comparison = finding.comparison
+    effect = comparison.effect
+    if effect is None or finding.margin is None:
+        return "the margin cannot be expressed on this scale"
+    paired = comparison.blocks > 0
+    count = comparison.blocks or _harmonic(comparison)
+    sd = effect.standard_error * math.sqrt(count if paired else count / 2)
+    goal = goal_of(finding.planned, finding.role)
+    alpha, power = error_rates(goal, _alpha(comparison), POWER)
+    smallest = stats.detectable_change(
+        sd, max(2, int(count)), paired=paired, power=power, alpha=alpha
+    )
+    needed = stats.needed_n(sd, finding.margin, paired=paired, power=power, alpha=alpha)
+    shown = _on_scale(comparison, smallest)
+    return (
+        f"these runs could {_SHOWN[goal]} {shown} or more; the margin of "
+        f"{finding.planned.margin.text} needs {_needed_in_words(comparison, needed)}"
+    )
+
+
+_SHOWN: Final = {
+    Goal.CHANGE: "show only a change of",
+    Goal.NO_HARM: "exclude only harm of",
+    Goal.SAME: "exclude only a change of",
+}
+
+
+def _alpha(comparison: Comparison) -> float:
+    """Level of the interval of the change."""
+    change = comparison.change
+    return 0.05 if change is None else round(1 - change.confidence, 12)
+
+
+def _needed_in_words(comparison: Comparison, needed: int | None) -> str:
+    name = comparison.unit_of_analysis.split(" ")[0]
+    if needed is None:
+        return f"more than 10000 {name}s"
+    if not comparison.blocks:
+        return f"about {needed} {name}s of each variant"
+    runs = (comparison.n_baseline + comparison.n_patched) / comparison.blocks
+    return f"about {needed} {name}s ({math.ceil(needed * runs)} runs)"
+
+
+def _harmonic(comparison: Comparison) -> float:
+    counts = [one.n for one in (comparison.baseline, comparison.patched) if one]
+    return len(counts) / sum(1 / count for count in counts)
+
+
+def _on_scale(comparison: Comparison, value: float) -> str:
+    if comparison.scale is Scale.RATIO:
+        return f"{100 * math.expm1(min(value, 700.0)):.3g} %"
+    scale, unit = _difference_unit(comparison)
+    return f"{value / scale:.3g} {unit}".rstrip()
+
+
+_OPENING: Final = {
+    Decision.ACCEPT: "Supported",
+    Decision.SMALL: "Supported, but smaller than what was declared to matter",
+    Decision.VETO: "Veto: a guard is broken",
+    Decision.NOT_YET: "Not yet decided",
+    Decision.REJECT: "The claim is not supported",
+    Decision.MIXED: "Mixed over devices",
+}
+
+
+def headline(
+    decision: Decision,
+    devices: Sequence[DeviceDecision],
+    findings: Sequence[Finding],
+    declared: Sequence[Planned],
+) -> str:
+    """One sentence: the decision, what decided it, and the primary changes."""
+    primary = [one for one in findings if one.role is Role.PRIMARY]
+    opening = _OPENING[decision]
+    if decision is Decision.ACCEPT and all(claims_same(one) for one in primary):
+        opening = "No change, as claimed"
+    if decision is Decision.MIXED:
+        each = ", ".join(f"{one.device} {one.decision}" for one in devices)
+        opening = f"{opening} ({each})"
+    shown = primary
+    if decision is Decision.NOT_YET:
+        open_ = [one for one in findings if one.role in DECIDING and is_open(one)]
+        shown = [*open_, *(one for one in primary if one not in open_)]
+    if decision is Decision.VETO:
+        broken = [one for one in findings if one.guarded is Guarded.BROKEN]
+        others = [
+            one
+            for one in findings
+            if one.role is Role.DIAGNOSTIC and one.planned in declared
+        ]
+        shown = [*broken, *primary, *others]
+        if warned := kernel_warnings(findings):
+            opening = f"{KERNEL_VETO}, {'; '.join(warned)}"
+    names = {one.comparison.question.device for one in shown}
+    parts = [
+        (f"{one.comparison.question.device} " if len(names) > 1 else "")
+        + one.sentence.rstrip(".")
+        for one in shown
+    ]
+    where = f" on {names.pop()}" if len(names) == 1 else ""
+    return f"{opening}{where}: {'; '.join(parts) or 'no primary metric measured'}."
+
+
+def profile_sentence(study: Study, evidence: profiles.Evidence) -> str:
+    """Say how large a share of each variant's profile a symbol has."""
+    parts = []
+    for variant in study.design.variants:
+        shares = evidence.shares.get(variant, ())
+        mean = f"{100 * sum(shares) / len(shares):.2f} %" if shares else "not profiled"
+        parts.append(f"{mean} of the {variant} profile")
+    one = all(len(shares) == 1 for shares in evidence.shares.values())
+    note = "one profile each, no interval" if one else "means of several profiles"
+    return f"{evidence.symbol} is in {' and '.join(parts)} ({note})."
+
+
+def failed_sentence(one: Failures) -> str:
+    """Say how many runs failed, and whether chance allows it."""
+    new, base = (
+        f"{side.failed} of {side.runs} ({100 * side.share.value:.0f} % "
+        f"[{100 * side.share.low:.0f}, {100 * side.share.high:.0f}])"
+        for side in (one.patched, one.baseline)
+    )
+    if one.broken:
+        words = "broken: more than chance allows"
+    elif one.too_many:
+        words = f"too many for the others to speak for all (over {_MOST_FAILED})"
+    else:
+        words = "not more than chance allows"
+    return (
+        f"failed runs: {new} of {one.variant} and {base} of the baseline, "
+        f"p {one.p_value:.2g}; {words}."
+    )
+
+
+_MOST_FAILED: Final = f"{100 * failures.MOST_FAILED:g} %"
