@@ -377,6 +377,9 @@ def test_a_wide_gap_parts_two_groups(doubts, turns):
     found = doubts(turns([100, 101, 99, 100, 100.5], [130, 131, 129, 160, 161]))
     text = found["two-modes"].caveat.text
     assert text.startswith("patched falls into two groups; the gap is 14.5 times")
+    assert text.endswith(
+        "Above 145.5 Mbit/s: 0 of 5 baseline, 2 of 5 patched (Fisher p 0.44)"
+    )
 
 
 def test_a_unit_far_from_the_others_is_named_and_kept(doubts, turns):

@@ -21,7 +21,8 @@ margin = "2 %"
 """
 GOLDEN = Path(__file__).parent / "golden/loaders/iperf3/lab-tcp-egress80.json"
 CODES = {
-    "drift-in-run", "level-shift", "repeating-intervals", "stall", "warm-up",
+    "drift-in-run", "level-shift", "modes-within-runs", "repeating-intervals", "stall",
+    "warm-up",
 }  # fmt: skip
 
 
@@ -111,6 +112,34 @@ def test_a_stall_is_told_and_its_run_named(found):
 def test_a_shift_of_the_level_is_told(found):
     told = found(lambda random: steady(random) + np.repeat([0, 20], 15))
     assert told["level-shift"][0].startswith("the level changes within 6 of 6 runs")
+
+
+def test_two_modes_within_runs_are_counted_and_not_tested(found):
+    def stuck(random):
+        return steady(random, 8) + np.repeat([0, 90], [4, 4])
+
+    (text,) = found(stuck, variants=("patched",), runs=2)["modes-within-runs"]
+    assert text.startswith("two modes within runs, near 100.0 Mbit/s and 190.5")
+    assert "0 of 60 baseline, 8 of 16 patched intervals in the upper one" in text
+    assert "2 of 4 runs were in both (patched boot-1 run-1, patched boot-2" in text
+    assert " p " not in text
+
+
+@pytest.mark.parametrize(
+    "course",
+    [
+        pytest.param(lambda random: steady(random, 8) * 1.3, id="one level"),
+        pytest.param(
+            lambda random: steady(random, 8) + np.repeat([60, 0], [1, 7]), id="warm-up"
+        ),
+        pytest.param(
+            lambda random: random.choice([100, 150]) + random.normal(size=8),
+            id="each run in one of them",
+        ),
+    ],
+)
+def test_one_mode_within_a_run_is_no_two_modes(found, course):
+    assert "modes-within-runs" not in found(course)
 
 
 def test_intervals_that_repeat_each_other_are_told(found):

@@ -225,6 +225,17 @@ def test_gro_waits_for_the_one_guard_that_is_open(assessed):
     assert found.decision == "not yet"
 
 
+def test_with_gro_the_modes_of_the_pool_study_are_counted(assessed):
+    (told,) = [
+        one.caveat.text
+        for one in assessed("tmi_lab/buffer-pool").doubts
+        if one.caveat.code == "modes-within-runs"
+    ]
+    assert told.startswith("two modes within runs, near 183.5 Mbit/s and 357.1 Mbit/s")
+    assert "2 of 6 baseline, 3 of 6 patched intervals in the upper one" in told
+    assert "2 of 4 runs were in both" in told
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_file_that_is_not_used_is_known(assessed, name):
     left = [one for one in assessed(name).study.leftovers if not one.broken]

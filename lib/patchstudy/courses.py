@@ -65,7 +65,7 @@ def per_course(intervals: pd.DataFrame, question: Question) -> pd.DataFrame:
         return pd.DataFrame(columns=list(COLUMNS))
     rows = [
         _course(str(variant), str(name), run)
-        for (variant, name), run in _rows(intervals, question).groupby(
+        for (variant, name), run in rows_of(intervals, question).groupby(
             ["variant", "name"], sort=False
         )
     ]
@@ -109,10 +109,7 @@ def shifts(values: Values) -> tuple[int, ...]:
     return tuple(sorted(_split(values, 0, gain)))
 
 
-# ---- parts --------------------------------------------------------------------------
-
-
-def _rows(intervals: pd.DataFrame, question: Question) -> pd.DataFrame:
+def rows_of(intervals: pd.DataFrame, question: Question) -> pd.DataFrame:
     """Intervals of the series of a question, without cut-off ones at the ends."""
     rows = series(intervals, question)
     if rows.empty:
@@ -123,6 +120,9 @@ def _rows(intervals: pd.DataFrame, question: Question) -> pd.DataFrame:
     length = rows["end_s"] - rows["start_s"]
     usual = length.groupby(rows["name"]).transform("median")
     return rows[length >= usual / 2].sort_values("start_s", kind="stable")
+
+
+# ---- parts --------------------------------------------------------------------------
 
 
 def _course(variant: str, name: str, run: pd.DataFrame) -> dict[str, object]:

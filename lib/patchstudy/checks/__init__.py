@@ -26,10 +26,11 @@ from patchstudy.checks.files import (
 )
 from patchstudy.checks.intervals import uneven_runs
 from patchstudy.checks.kernel import kernel_warnings
+from patchstudy.checks.modes import modes_within_runs, two_modes
 from patchstudy.checks.planning import planning
 from patchstudy.checks.replication import ENOUGH_UNITS, drift, order, replication
 from patchstudy.checks.treatment import differences, fact_files
-from patchstudy.checks.values import outliers, ties, two_modes
+from patchstudy.checks.values import outliers, ties
 from patchstudy.records import Severity
 
 __all__ = [
@@ -63,6 +64,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     impossible,
     saturation,
     two_modes,
+    modes_within_runs,
     outliers,
     ties,
     drift,

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from patchstudy import stats
 from patchstudy.checks.doubts import Doubt, Material, doubt_about, some, step
 from patchstudy.records import Severity
@@ -19,23 +17,6 @@ def ties(found: Material) -> Iterator[Doubt]:
                 f"only {values.nunique()} different values in {len(values)} units",
                 "use output with more digits (JSON)",
             )  # fmt: skip
-
-
-def two_modes(found: Material) -> Iterator[Doubt]:
-    """A gap that parts the units of one variant into two groups (STATISTICS 3.6)."""
-    for question, units in found.deciding:
-        for variant, rows in units.groupby("variant"):
-            values = rows["value"].to_numpy(dtype=float)
-            if len(values) < 4 or np.ptp(values) == 0:
-                continue
-            gap = stats.gap(values, resolution=step(rows))
-            if gap.flagged:
-                yield doubt_about(
-                    question, "two-modes", Severity.DOUBT,
-                    f"{variant} falls into two groups; the gap is {gap.ratio:.1f} "
-                    "times as wide as the wider group",
-                    "look at every run; find what sets the mode (CPU, queue, path)",
-                )  # fmt: skip
 
 
 def outliers(found: Material) -> Iterator[Doubt]:
