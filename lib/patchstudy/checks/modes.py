@@ -6,7 +6,6 @@ which mode.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,6 @@ from patchstudy.records import Severity
 from patchstudy.study import Role
 from patchstudy.tables import Question
 from patchstudy.units import for_people
-
-_TODO: Final = "look at every run; find what sets the mode (CPU, queue, path)"
 
 
 def two_modes(found: Material) -> Iterator[Doubt]:
@@ -35,7 +32,7 @@ def two_modes(found: Material) -> Iterator[Doubt]:
                     f"{variant} falls into two groups; the gap is {gap.ratio:.1f} "
                     f"times as wide as the wider group. "
                     f"{_by_variant(found, question, units, gap.split)}",
-                    _TODO,
+                    "look at every run; find what sets the mode (CPU, queue, path)",
                 )  # fmt: skip
 
 
@@ -44,8 +41,8 @@ def _by_variant(
 ) -> str:
     """Say how many units of each variant lie above the gap, and whether that differs.
 
-    Fisher's exact test is of units, so it is of use for the first patched variant only,
-    which is judged.
+    The first patched variant is judged, so Fisher's exact test is of its units and
+    those of the baseline.
     """
     design = found.study.design
     counts = {
@@ -73,12 +70,9 @@ def modes_within_runs(found: Material) -> Iterator[Doubt]:
         rows = courses.rows_of(found.intervals, question)
         for variant in found.study.design.variants:
             split = _split(rows[rows["variant"] == variant], question)
-            names = found.study.design.variants
-            text = None if split is None else _within(question, rows, split, names)
-            if text:
-                yield doubt_about(
-                    question, "modes-within-runs", Severity.DOUBT, text, _TODO
-                )
+            told = [] if split is None else list(_within(found, question, rows, split))
+            yield from told
+            if told:
                 break
 
 
@@ -102,14 +96,14 @@ def _width(values: np.ndarray, split: float) -> float:
 
 
 def _within(
-    question: Question, rows: pd.DataFrame, split: float, variants: Sequence[str]
-) -> str:
-    """Describe both modes; empty where no run was in both."""
+    found: Material, question: Question, rows: pd.DataFrame, split: float
+) -> Iterator[Doubt]:
+    """Describe both modes, if any run was in both."""
     upper = rows["value"] > split
     inside = upper.groupby(rows["name"]).nunique()
     both = sorted(str(name) for name in inside.index[inside == 2])
     if not both:
-        return ""
+        return
     unit = question.planned.metric.unit
     low, high = (
         for_people(float(rows.loc[part, "value"].median()), unit)
@@ -117,15 +111,17 @@ def _within(
     )
     counts = ", ".join(
         f"{k} of {n} {name}"
-        for name in variants
+        for name in found.study.design.variants
         for k, n in [_above(rows.loc[rows["variant"] == name, "value"], split)]
         if n
     )
-    return (
+    yield doubt_about(
+        question, "modes-within-runs", Severity.DOUBT,
         f"two modes within runs, near {low} and {high}: {counts} intervals in the "
         f"upper one; {len(both)} of {len(inside)} runs were in both ({some(both)}), so "
-        "the mean of a run says how long it stayed in each"
-    )
+        "the mean of a run says how long it stayed in each",
+        "look at the course of every run; find what sets the mode (CPU, queue, path)",
+    )  # fmt: skip
 
 
 def _above(values: Sequence[float] | pd.Series, split: float) -> tuple[int, int]:
