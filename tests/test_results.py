@@ -30,11 +30,12 @@ COMPARISON = {
 }  # fmt: skip
 OURS = {
     "question", "setting", "devices", "mechanism", "design", "failed_runs",
-    "devices_together", "variance_components", "patch",
+    "devices_together", "variance_components", "patch", "title",
 }  # fmt: skip
 OURS_COMPARISON = {
     "unit", "labels", "tool", "place", "blocks", "companion", "margin", "guard",
     "sentence", "problem", "expect", "ratio_of_means", "spread", "without_outliers",
+    "rounded",
 }  # fmt: skip
 VERDICTS = {
     "better", "worse", "equivalent", "inconclusive", "saturated", "not assessable",

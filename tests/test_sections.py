@@ -149,8 +149,12 @@ def test_a_claim_stands_beside_what_was_found(made):
     )
     (table,) = parts("claims", assess(open_study(folder)))
     assert table.rows[0][:3] == ("10 % faster", "throughput", "+10 %")
-    assert table.rows[0][3].startswith("router, tcp: +10.0")
-    assert table.rows[1][2:] == ("-", "cannot be checked: not measured")
+    assert table.rows[0][3].startswith("cannot be checked (the mail's own values are")
+    assert table.rows[0][4].startswith("router, tcp: follows (+10.0")
+    assert table.rows[1][2:] == (
+        "-",
+        *["cannot be checked (the claim states no change)"] * 2,
+    )
 
 
 def test_the_digests_shown_are_those_of_the_results(assessed):

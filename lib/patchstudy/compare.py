@@ -20,7 +20,7 @@ from patchstudy.companions import Companion, Spread, Trimmed
 from patchstudy.errors import GrainError
 from patchstudy.metrics import Kind, Scale
 from patchstudy.records import Caveat, Severity
-from patchstudy.study import Design, Margin, Planned, Role
+from patchstudy.study import Design, Margin, Planned, Role, is_published
 from patchstudy.tables import UNIT_COLUMNS, UNIT_GRAIN, Question
 
 #: Sensitivity note: the mean-based and the rank-based p disagree (STATISTICS 3.3).
@@ -84,6 +84,9 @@ class Comparison:
         The estimate on the scale of the analysis (logs for a ratio).
     companion, ratio_of_means, spread, without_outliers
         Second opinions; they never decide. None where there is nothing to say.
+    rounded
+        Of too few units: patched / baseline with the bounds that rounding leaves for
+        it; None where the last digit of a value is not known.
     p_value, p_adjusted
         Two-sided; adjusted within its family by Holm (diagnostics: Benjamini-Hochberg).
         A guard without a p of the t test has that of the companion in its family.
@@ -106,6 +109,7 @@ class Comparison:
     ratio_of_means: stats.Estimate | None
     spread: Spread | None
     without_outliers: Trimmed | None
+    rounded: stats.Bounds | None
     p_value: float | None
     p_adjusted: float | None
     method: str
@@ -255,7 +259,7 @@ def _compare(
         return blank
     arms = _arms(base, new, blank.scale)
     if arms.few:
-        return blank
+        return replace(blank, rounded=_rounded(blank, arms))
     return _with_companions(_estimated(blank, arms, design), arms, design)
 
 
@@ -280,6 +284,7 @@ def _blank(
         ratio_of_means=None,
         spread=None,
         without_outliers=None,
+        rounded=None,
         p_value=None,
         p_adjusted=None,
         method="",
@@ -291,6 +296,18 @@ def _estimated(blank: Comparison, arms: _Arms, design: Design) -> Comparison:
     if arms.paired:
         return _by_block(blank, arms, design)
     return _unpaired(blank, arms, design)
+
+
+def _rounded(one: Comparison, arms: _Arms) -> stats.Bounds | None:
+    """Return the ratio of the means with the bounds that the printed digits leave."""
+    steps = [rows["resolution"].max() for rows in (arms.base, arms.new)]
+    if one.baseline is None or one.patched is None or not min(steps) > 0:
+        return None
+    base, new = (
+        stats.within(side.mean, step)
+        for side, step in zip((one.baseline, one.patched), steps, strict=True)
+    )
+    return stats.quotient(new, base) if base.value > 0 and new.value >= 0 else None
 
 
 def _with_companions(one: Comparison, arms: _Arms, design: Design) -> Comparison:
@@ -488,7 +505,7 @@ def _summary(values: pd.Series) -> Summary | None:
 
 def _adjusted(found: Sequence[Comparison]) -> Iterator[Comparison]:
     """Adjust p within the families of STATISTICS 3.14: Holm, diagnostics by BH."""
-    families: dict[tuple[Role, str, str], list[int]] = {}
+    families: dict[tuple[Role, str, str, bool], list[int]] = {}
     for number, one in enumerate(found):
         families.setdefault(_family(one), []).append(number)
     adjusted: dict[int, float | None] = {}
@@ -501,11 +518,14 @@ def _adjusted(found: Sequence[Comparison]) -> Iterator[Comparison]:
         yield replace(one, p_adjusted=adjusted[number])
 
 
-def _family(one: Comparison) -> tuple[Role, str, str]:
-    """Guards are a family within their device, all others over the devices."""
+def _family(one: Comparison) -> tuple[Role, str, str, bool]:
+    """Guards are a family within their device, all others over the devices.
+
+    Published values are never in one family with measured ones.
+    """
     role = one.question.role
     device = one.question.device if role is Role.GUARD else ""
-    return role, one.variant, device
+    return role, one.variant, device, is_published(one.question.device)
 
 
 def _p_in_family(one: Comparison) -> float | None:

@@ -28,7 +28,7 @@ from patchstudy.sentences import (
     profile_sentence,
     sentence_of,
 )
-from patchstudy.study import Design, Margin, Planned, Role, Study
+from patchstudy.study import Design, Margin, Planned, Role, Study, is_published
 from patchstudy.tables import Question
 from patchstudy.verdicts import (
     LAYOUT_NOISE,
@@ -80,9 +80,12 @@ def assess(study: Study) -> Assessment:
     devices = tuple(per_device(findings, study.design))
     # further variants (a placebo, a copy of the baseline) do not decide
     first = study.design.patched[0]
-    judged = [one for one in devices if one.variant == first]
+    judged = _measured_here([one for one in devices if one.variant == first])
     decision = overall(judged)
+    names = {one.device for one in judged}
     shown = [one for one in findings if one.comparison.variant == first]
+    if names and not any(map(is_published, names)):
+        shown = [x for x in shown if not is_published(x.comparison.question.device)]
     return Assessment(
         study=study,
         material=material,
@@ -94,6 +97,11 @@ def assess(study: Study) -> Assessment:
         decision=decision,
         sentence=headline(decision, judged, shown, study.design.metrics),
     )
+
+
+def _measured_here(devices: Sequence[DeviceDecision]) -> Sequence[DeviceDecision]:
+    """Leave out published values where something was measured: they do not decide."""
+    return [one for one in devices if not is_published(one.device)] or devices
 
 
 def _all_doubts(

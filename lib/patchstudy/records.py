@@ -19,6 +19,10 @@ class Severity(StrEnum):
     UNUSABLE = "unusable"  # the file or the study cannot be used
 
 
+#: Whether values were measured here or are taken from a mail or a paper.
+KINDS = ("measured", "published", "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caveat:
     """A reason to trust a result less, with what to do about it.

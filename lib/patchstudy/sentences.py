@@ -167,9 +167,13 @@ def _none_bound(finding: Finding) -> str:
 def _too_few(comparison: Comparison) -> str:
     base, new = comparison.baseline, comparison.patched
     counts = f"{base.n if base else 0} and {new.n if new else 0} units"
-    if base and new and base.mean > 0:
-        return f"{counts}; the ratio of the means is {new.mean / base.mean:.4g}"
-    return counts
+    if not (base and new and base.mean > 0):
+        return counts
+    words = f"{counts}; the ratio of the means is {new.mean / base.mean:.4g}"
+    if comparison.rounded is None:
+        return words
+    low, high = (f"{x:.4g}" for x in (comparison.rounded.low, comparison.rounded.high))
+    return f"{words}, by rounding between {low} and {high}"
 
 
 def _verdict_words(finding: Finding, change: str) -> str:

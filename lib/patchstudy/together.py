@@ -15,13 +15,13 @@ from scipy import optimize, special
 
 from patchstudy.metrics import Scale
 from patchstudy.stats import Estimate
-from patchstudy.study import Role
+from patchstudy.study import Role, is_published
 from patchstudy.verdicts import Finding, Verdict
 
 #: Devices from which a pooled change is told (STATISTICS 3.15).
 ENOUGH_DEVICES: Final = 5
 _DECLARED: Final = frozenset({Role.PRIMARY, Role.GUARD})
-_Key = tuple[str, str, str, str]
+_Key = tuple[str, str, str, str, bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +65,19 @@ class Together:
 
 
 def together(findings: Iterable[Finding]) -> tuple[Together, ...]:
-    """Put the declared findings of one metric on several devices side by side."""
+    """Put the declared findings of one metric on several devices side by side.
+
+    Published values never stand together with measured ones.
+    """
     cells: dict[_Key, list[Finding]] = {}
     for one in findings:
         if one.role in _DECLARED:
             question = one.comparison.question
             labels = ",".join("=".join(pair) for pair in question.labels)
             name = f"{question.planned.metric.name} {labels}"
-            key = (name, question.workload, one.comparison.variant, str(one.role))
+            kind = is_published(question.device)
+            role = str(one.role)
+            key = (name, question.workload, one.comparison.variant, role, kind)
             cells.setdefault(key, []).append(one)
     return tuple(_together(ones) for ones in cells.values() if len(ones) > 1)
 

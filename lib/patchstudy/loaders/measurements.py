@@ -4,6 +4,9 @@ Comma-separated with a header. ``metric``, ``unit`` and ``value`` must be there;
 ``resolution`` (in the same unit) and ``exposure`` (packets or transactions) may be; any
 other column is a factor and becomes a label. Empty cells of factors are left out. Every
 row is a value of a whole run, in any unit that ``patchstudy.units`` knows.
+
+A row of the ``kind`` ``published`` is no measurement of this study: its ``source`` says
+where it was printed, and its last digit is its resolution where none is given.
 """
 
 import csv
@@ -14,7 +17,8 @@ from io import StringIO
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import line_end
 from patchstudy.metrics import metric
-from patchstudy.records import Capture, Measurement, RawFile
+from patchstudy.records import KINDS, Capture, Measurement, RawFile
+from patchstudy.stats import printed
 from patchstudy.units import to_base
 
 _NEEDED = ("metric", "unit", "value")
@@ -83,6 +87,7 @@ def _row(raw: RawFile, header: list[str], cells: list[str], line: str) -> Measur
 def _measurement(row: dict[str, str]) -> Measurement:
     """Return the measurement of one row; ValueError says which cell is wrong."""
     value, unit = to_base(_number(row, "value"), row["unit"])
+    published = _published(row)
     expected = metric(row["metric"]).unit
     if unit != expected:
         raise ValueError(
@@ -91,6 +96,9 @@ def _measurement(row: dict[str, str]) -> Measurement:
     resolution = exposure = None
     if row.get("resolution"):
         resolution, _ = to_base(_number(row, "resolution"), row["unit"])
+    elif published:
+        bounds = printed(row["value"])
+        resolution, _ = to_base(bounds.high - bounds.low, row["unit"])
     if row.get("exposure"):
         exposure = _number(row, "exposure")
     return Measurement(
@@ -102,6 +110,19 @@ def _measurement(row: dict[str, str]) -> Measurement:
         exposure=exposure,
         resolution=resolution,
     )
+
+
+def _published(row: dict[str, str]) -> bool:
+    """Say whether a row was published; ValueError if it does not say where."""
+    kind = row.get("kind", "")
+    if kind not in KINDS:
+        known = " or ".join(one for one in KINDS if one)
+        raise ValueError(f"kind {kind!r} is not {known}")
+    if kind == "published" and not row.get("source"):
+        raise ValueError(
+            "a published value needs a source: the link or the title of where it stands"
+        )
+    return kind == "published"
 
 
 def _number(row: dict[str, str], column: str) -> float:

@@ -17,6 +17,7 @@ from patchstudy.report import files, results
 from patchstudy.report.html import to_html
 from patchstudy.report.pdf import to_pdf
 from patchstudy.report.run import execute
+from patchstudy.report.table import as_markdown
 from patchstudy.report.text import text
 from patchstudy.study import open_study
 
@@ -188,12 +189,12 @@ def _files(assessment: Assessment, order: Order) -> Iterator[tuple[str, bytes]]:
     yield f"{_REPORT}.json", results.to_bytes(content)
     if "text" in order.formats:
         yield f"{_REPORT}.txt", text(assessment).encode("ascii")
-    titled = _titled(done, study.name)
+    titled = _titled(done, study.title)
     if "html" in order.formats:
-        yield f"{_REPORT}.html", to_html(titled, title=study.name).encode("utf-8")
+        yield f"{_REPORT}.html", to_html(titled, title=study.title).encode("utf-8")
     if "pdf" in order.formats:
         subtitle = study.design.question
-        yield f"{_REPORT}.pdf", to_pdf(titled, title=study.name, subtitle=subtitle)
+        yield f"{_REPORT}.pdf", to_pdf(titled, title=study.title, subtitle=subtitle)
 
 
 def _notebook(done: NotebookNode) -> bytes:
@@ -221,7 +222,8 @@ def _titled(done: NotebookNode, title: str) -> NotebookNode:
     first, *others = done.cells
     if first.cell_type != "markdown":
         return done
-    heading = NotebookNode({**first, "source": _TITLE.sub(f"# {title}", first.source)})
+    named = _TITLE.sub(lambda _: f"# {as_markdown(title)}", first.source)
+    heading = NotebookNode({**first, "source": named})
     return NotebookNode({**done, "cells": [heading, *others]})
 
 

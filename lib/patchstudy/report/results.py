@@ -8,14 +8,16 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, Final
 
+from patchstudy import claims
 from patchstudy.checks import Doubt
+from patchstudy.claims import Check, Checked
 from patchstudy.companions import Spread, Trimmed
 from patchstudy.compare import Comparison, Summary
 from patchstudy.failures import Failures, Tally
 from patchstudy.findings import Assessment, Explanation
 from patchstudy.patchfile import Patch
-from patchstudy.stats import Estimate
-from patchstudy.study import Design, Planned, Study
+from patchstudy.stats import Bounds, Estimate
+from patchstudy.study import Design, Planned, Run, Study
 from patchstudy.together import Together, sentence, together
 from patchstudy.variances import Components, components
 from patchstudy.verdicts import Finding
@@ -36,6 +38,7 @@ def results(assessment: Assessment) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "study": study.name,
+        "title": study.design.title,
         "question": study.design.question,
         "setting": study.design.setting,
         "patch": _patch(study.patch),
@@ -53,10 +56,7 @@ def results(assessment: Assessment) -> dict[str, Any]:
         "comparisons": [_comparison(one) for one in assessment.findings],
         "failed_runs": [_failures(one) for one in assessment.failures],
         "mechanism": [_explanation(one) for one in assessment.explanations],
-        "claims": [
-            {"text": one.text, "metric": one.metric, "change": one.change}
-            for one in study.design.claims
-        ],
+        "claims": [_claim(one) for one in claims.check(assessment)],
         "checks": [_check(one) for one in assessment.doubts],
         "devices_together": [_together(one) for one in together(assessment.findings)],
         "variance_components": [_parts(one) for one in components(assessment.material)],
@@ -80,7 +80,6 @@ def _patch(patch: Patch | None) -> dict[str, Any] | None:
         "files": [one.path for one in patch.files],
         "links": list(patch.links),
         "base_commit": patch.base_commit,
-        "message_id": patch.message_id,
     }
 
 
@@ -127,6 +126,7 @@ def _comparison(finding: Finding) -> dict[str, Any]:
         "ratio_of_means": one.ratio_of_means and _estimate(one.ratio_of_means),
         "spread": one.spread and _spread(one.spread),
         "without_outliers": one.without_outliers and _trimmed(one.without_outliers),
+        "rounded": one.rounded and _bounds(one.rounded),
         "margin": _margin(planned),
         "expect": planned.expect,
         "verdict": str(finding.verdict),
@@ -218,6 +218,47 @@ def _margin(planned: Planned) -> dict[str, Any]:
         "scale": str(planned.margin.scale),
         "declared": planned.margin.declared,
     }
+
+
+def _claim(one: Checked) -> dict[str, Any]:
+    """Return a claim; bounds of a percentage are fractions, of a factor ratios."""
+    claim = one.claim
+    sides = {"baseline": claim.baseline, "patched": claim.patched}
+    ends = claim.stated.ends or ()
+    return {
+        "text": claim.text,
+        "metric": claim.metric,
+        "device": claim.device,
+        "workload": claim.workload,
+        "variant": claim.variant,
+        "change": claim.change,
+        "kind": str(claim.stated.kind),
+        "decimals": claim.stated.decimals,
+        "about": claim.stated.about,
+        "of": claim.of,
+        "stated": claim.stated.bounds and _bounds(claim.stated.bounds),
+        "values": [_bounds(x.bounds) for x in ends],
+        "inputs": {
+            name: x and {"text": x.text, "unit": x.unit, **_bounds(x.bounds)}
+            for name, x in sides.items()
+        },
+        "from_mail": _claim_check(one.mail),
+        "from_data": [_claim_check(x) for x in one.data],
+    }
+
+
+def _claim_check(one: Check) -> dict[str, Any]:
+    return {
+        "device": one.device,
+        "workload": one.workload,
+        "outcome": str(one.outcome),
+        "found": one.found and _bounds(one.found),
+        "why": one.why,
+    }
+
+
+def _bounds(one: Bounds) -> dict[str, float | None]:
+    return {"value": one.value, "low": _finite(one.low), "high": _finite(one.high)}
 
 
 def _explanation(one: Explanation) -> dict[str, Any]:
@@ -327,6 +368,7 @@ def _provenance(study: Study) -> dict[str, Any]:
         "command": f"patchstudy report --study {study.name}",
         "inputs_sha256": inputs_digest(study.files),
         "files": dict(study.files),
+        "published": _published(study.runs),
         "facts": {
             f"{one.device}/{one.boot}/{one.name}": one.sha256 for one in study.facts
         },
@@ -337,6 +379,15 @@ def _provenance(study: Study) -> dict[str, Any]:
         "versions": {name: version(name) for name in _LIBRARIES},
         "tools": _tools(study.runs),
     }
+
+
+def _published(runs: Sequence[Run]) -> dict[str, list[str]]:
+    """Device -> where its values were published; nothing for what was measured here."""
+    found: dict[str, dict[str, None]] = {}
+    for run in runs:
+        if run.published:
+            found.setdefault(run.device, {}).update(dict.fromkeys(run.published))
+    return {device: list(told) for device, told in sorted(found.items())}
 
 
 def _tools(runs: Sequence[Any]) -> dict[str, list[str]]:

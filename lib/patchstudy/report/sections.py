@@ -4,9 +4,9 @@ A notebook cell shows one section: ``show(sections.guards(assessment))``. A sect
 that has nothing to show says so in a note.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -810,28 +810,31 @@ def exploratory(assessment: Assessment) -> Part:
 
 def claims(assessment: Assessment) -> Part:
     """What the patch mail says, beside what was found."""
-    declared = assessment.study.design.claims
-    if not declared:
+    checked = results(assessment)["claims"]
+    if not checked:
         return Note("text", "No claim of a mail is recorded in study.toml.")
     rows = tuple(
-        (one.text, one.metric, one.change or "-", _found(assessment, one.metric))
-        for one in declared
+        (
+            one["text"],
+            " ".join([one["metric"], one["device"], one["workload"]]).strip(),
+            one["change"] or "-",
+            _outcome(one["from_mail"]),
+            "; ".join(_outcome(x) for x in one["from_data"]),
+        )
+        for one in checked
     )
-    return Table(
-        _columns("Claim", "Metric", "Stated change", "Found"),
-        rows,
-        "Claims, beside what was found",
+    names = ("Claim", "Of", "Stated", "By the mail's own numbers", "By the data")
+    caption = (
+        "Claims: in brackets what rounding leaves (the mail's numbers) or the "
+        "confidence interval (data)"
     )
+    return Table(_columns(*names), rows, caption)
 
 
-def _found(assessment: Assessment, name: str) -> str:
-    found = [
-        f"{one.comparison.question.device}, {one.comparison.question.workload}: "
-        f"{change_in_words(one.comparison)}"
-        for one in assessment.findings
-        if one.planned.metric.name == name and one.role is Role.PRIMARY
-    ]
-    return "; ".join(found) or "cannot be checked: not measured"
+def _outcome(check: Mapping[str, Any]) -> str:
+    where = ", ".join(one for one in (check["device"], check["workload"]) if one)
+    told = f"{check['outcome']} ({check['why']})"
+    return f"{where}: {told}" if where else told
 
 
 def provenance(assessment: Assessment) -> tuple[Part, ...]:
@@ -856,11 +859,18 @@ def provenance(assessment: Assessment) -> tuple[Part, ...]:
             "Raw files (of a before/after pair the later one); report.json lists the "
             "sha256 of every file",
         ),
+        *_published(made["published"]),
         Note("text", f"All inputs: sha256 {made['inputs_sha256']}."),
         Note("text", f"study.toml: sha256 {assessment.study.design.digest}."),
         Note("text", f"Results (report.json): sha256 {digest(content)}."),
         Note("text", f"Made by: {made['command']}, with {versions}."),
     )
+
+
+def _published(told: Mapping[str, Sequence[str]]) -> Iterator[Note]:
+    """Say of each device whose values were published where they were."""
+    for device, places in told.items():
+        yield Note("text", f"{device}: not measured here; from {'; '.join(places)}.")
 
 
 def _of(assessment: Assessment, *roles: Role) -> list[Finding]:

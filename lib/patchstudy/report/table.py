@@ -131,8 +131,8 @@ def to_markdown(table: Table) -> str:
     """Return the caption and a pipe table; markup in cells is escaped."""
     names = _pipes(column.name for column in table.columns)
     rule = _pipes("---:" if c.align == "right" else ":---" for c in table.columns)
-    rows = [_pipes(map(_markdown, row)) for row in table.rows]
-    return "\n".join([_markdown(table.caption), "", names, rule, *rows]) + "\n"
+    rows = [_pipes(map(as_markdown, row)) for row in table.rows]
+    return "\n".join([as_markdown(table.caption), "", names, rule, *rows]) + "\n"
 
 
 def to_text(table: Table) -> str:
@@ -155,6 +155,11 @@ def visible_lines(text: str) -> str:
     """Return lines without control characters, colours of a terminal or tabs."""
     plain = _ANSI.sub("", text).replace("\r\n", "\n").expandtabs(4)
     return "\n".join(visible(line) for line in plain.split("\n"))
+
+
+def as_markdown(text: str) -> str:
+    """Return text for Markdown: markup as text, control characters as escapes."""
+    return _MARKDOWN.sub(r"\\\1", visible(text))
 
 
 def shown(text: str) -> str:
@@ -182,10 +187,6 @@ def _html_cell(tag: str, style: str, text: str, scope: str = "") -> str:
 
 def _pipes(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _markdown(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", visible(text))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], aligns: Sequence[Align]) -> str:

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from patchstudy import claims
 from patchstudy.checks import Doubt
 from patchstudy.compare import Comparison
 from patchstudy.errors import printable
@@ -18,7 +19,7 @@ from patchstudy.findings import Assessment
 from patchstudy.metrics import Scale
 from patchstudy.records import Severity
 from patchstudy.sentences import replication_in_words, shared_unit, values_in_words
-from patchstudy.study import Role
+from patchstudy.study import Role, is_published
 from patchstudy.verdicts import (
     AT_LEAST,
     LAYOUT_NOISE,
@@ -71,7 +72,7 @@ def text(assessment: Assessment) -> str:
     study = assessment.study
     shown = [one for one in assessment.findings if _belongs(one, assessment)]
     lines = [
-        *_wrapped(f"{study.name}: {assessment.decision}"),
+        *_wrapped(f"{study.title}: {assessment.decision}"),
         "",
         *_wrapped(study.design.question),
         *_wrapped(study.design.setting),
@@ -81,6 +82,7 @@ def text(assessment: Assessment) -> str:
         "",
         *_paragraph("Why", _reasons(assessment)),
         *_paragraph("Mechanism", [one.sentence for one in assessment.explanations]),
+        *_paragraph("Claims", _claims(assessment)),
         *_paragraph("Doubts", _doubts(assessment)),
         *_paragraph("Not measured", _not_measured(assessment)),
     ]
@@ -208,6 +210,20 @@ def _reasons(assessment: Assessment) -> list[str]:
         for one in assessment.devices
         for reason in one.reasons
     ]
+
+
+def _claims(assessment: Assessment) -> Iterator[str]:
+    """Say of each claim what becomes of it, in one clause for the mail and the data."""
+    for one in claims.check(assessment):
+        words = one.claim.change or one.claim.text
+        given = one.mail.found is not None
+        told = [f"{one.mail.outcome} by the mail, {one.mail.why}"] if given else []
+        told += [
+            f"{x.outcome} by {x.device or 'the data'}, {x.why}"
+            for x in one.data
+            if not (given and is_published(x.device))  # the mail's numbers once more
+        ]
+        yield f"{one.claim.metric} {words} {', and '.join(told)}"
 
 
 def _doubts(assessment: Assessment) -> list[str]:

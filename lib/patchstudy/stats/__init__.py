@@ -35,6 +35,7 @@ from patchstudy.stats.ranks import (
     superiority,
     walsh,
 )
+from patchstudy.stats.rounding import Bounds, difference, printed, quotient, within
 from patchstudy.stats.shape import (
     Gap,
     gap,
@@ -44,6 +45,7 @@ from patchstudy.stats.shape import (
 )
 
 __all__ = [
+    "Bounds",
     "Effect",
     "Estimate",
     "Gap",
@@ -53,6 +55,7 @@ __all__ = [
     "VarianceComponents",
     "benjamini_hochberg",
     "detectable_change",
+    "difference",
     "dispersion",
     "effective_size",
     "fieller",
@@ -70,6 +73,8 @@ __all__ = [
     "paired",
     "permutation_p",
     "poisson_fits",
+    "printed",
+    "quotient",
     "resolution_floor",
     "sign_flip_p",
     "smallest_permutation_p",
@@ -81,4 +86,5 @@ __all__ = [
     "walsh",
     "welch",
     "wilson",
+    "within",
 ]

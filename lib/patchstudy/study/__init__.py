@@ -1,7 +1,7 @@
 """The declared ``Design`` of a study and the ``Run``s found under its folder."""
 
+from patchstudy.study.claimed import Claim, ClaimKind, Stated, parse_change
 from patchstudy.study.design import (
-    Claim,
     Controls,
     Design,
     Margin,
@@ -11,18 +11,22 @@ from patchstudy.study.design import (
     read_design,
 )
 from patchstudy.study.folder import (
+    PUBLISHED,
     FactFile,
     Leftover,
     Run,
     Source,
     Study,
+    is_published,
     of_files,
     open_study,
 )
 from patchstudy.study.stored import StoredPlan, declared_margins
 
 __all__ = [
+    "PUBLISHED",
     "Claim",
+    "ClaimKind",
     "Controls",
     "Design",
     "FactFile",
@@ -32,11 +36,14 @@ __all__ = [
     "Role",
     "Run",
     "Source",
+    "Stated",
     "StoredPlan",
     "Study",
     "declared_margins",
+    "is_published",
     "of_files",
     "open_study",
+    "parse_change",
     "parse_margin",
     "read_design",
 ]

@@ -9,8 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from patchstudy.errors import StudyError
+from patchstudy.errors import StudyError, printable
 from patchstudy.metrics import Kind, Metric, Scale, metric
+from patchstudy.study.claimed import Claim, read_claim
 from patchstudy.study.keys import Keys
 from patchstudy.units import to_base
 
@@ -106,22 +107,13 @@ class Controls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """What the mail says about the change of one metric."""
-
-    text: str
-    metric: str
-    change: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
     """How the study was planned: what is compared, within what, and what counts.
 
     Attributes
     ----------
-    question
-        What the study asks, in one sentence.
+    question, title
+        What the study asks, in one sentence; and its name for people, or empty.
     baseline, patched
         Names of the variants; the first of ``patched`` is judged against baseline.
     placebo, base2
@@ -140,6 +132,7 @@ class Design:
     """
 
     question: str
+    title: str
     baseline: str
     patched: tuple[str, ...]
     placebo: str
@@ -186,6 +179,7 @@ def _design(keys: Keys, *, digest: str) -> Design:
     placebo, base2 = (keys.text(name, default="") for name in ("placebo", "base2"))
     design = Design(
         question=keys.text("question"),
+        title=printable(" ".join(keys.text("title", default="").split())),
         baseline=keys.text("baseline", default="baseline"),
         patched=_with(keys.texts("patched", default=("patched",)), placebo, base2),
         placebo=placebo,
@@ -197,7 +191,7 @@ def _design(keys: Keys, *, digest: str) -> Design:
         metrics=tuple(_planned(one) for one in keys.tables("metrics")),
         controls=_controls(keys),
         devices=_devices(keys),
-        claims=tuple(_claim(one) for one in keys.tables("claims")),
+        claims=tuple(read_claim(one) for one in keys.tables("claims")),
         treatment=keys.texts("treatment", default=()),
         setting=keys.text("setting", default=""),
         not_measured=keys.texts("not_measured", default=()),
@@ -349,16 +343,6 @@ def _devices(keys: Keys) -> Mapping[str, Mapping[str, str]]:
     return devices
 
 
-def _claim(keys: Keys) -> Claim:
-    claim = Claim(
-        text=keys.text("text"),
-        metric=keys.text("metric"),
-        change=keys.text("change", default=""),
-    )
-    keys.finish_table()
-    return claim
-
-
 def _whole(keys: Keys, design: Design) -> None:
     """Check what concerns several keys at once."""
     if not design.patched:
@@ -370,6 +354,7 @@ def _whole(keys: Keys, design: Design) -> None:
     if not any(one.role is Role.PRIMARY for one in design.metrics):
         keys.wrong("metrics", "none has role = 'primary'; one must answer the question")
     _copies(keys, design)
+    _claimed(keys, design)
     if design.block == design.unit:
         keys.wrong("block", f"{design.block!r} is the unit; units are inside blocks")
     seen: set[tuple[object, ...]] = set()
@@ -387,6 +372,14 @@ def _copies(keys: Keys, design: Design) -> None:
             keys.wrong(key, f"{name!r} is the first of patched, which is judged")
     if design.placebo and design.placebo == design.base2:
         keys.wrong("base2", f"{design.base2!r} is the placebo too")
+
+
+def _claimed(keys: Keys, design: Design) -> None:
+    """Check that claims speak of variants that are compared."""
+    for number, one in enumerate(design.claims, start=1):
+        if one.variant and one.variant not in design.patched:
+            known = ", ".join(design.patched)
+            keys.wrong(f"claims[{number}].variant", f"{one.variant!r} is not {known}")
 
 
 def _frozen(where: Mapping[str, str]) -> Sequence[tuple[str, str]]:

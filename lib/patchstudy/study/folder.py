@@ -12,7 +12,7 @@ from typing import Final
 from patchstudy import loaders, patchfile
 from patchstudy.errors import CaptureError, StudyError, UnknownToolError, printable
 from patchstudy.patchfile import Patch, PatchError
-from patchstudy.records import Capture
+from patchstudy.records import KINDS, Capture
 from patchstudy.study.design import Design, design_of_files, read_design
 from patchstudy.study.stored import StoredPlan, read_plan
 
@@ -24,11 +24,13 @@ _KNOWN: Final = frozenset(
     }
 )  # fmt: skip
 _FACTORS: Final = ("device", "variant", "build", "boot", "run", "workload", "purpose")
-_NO_BLOCKS: Final = (*_FACTORS, "rest", "position")
+_NO_BLOCKS: Final = (*_FACTORS, "rest", "position", "kind", "source")
 #: Columns of ``measurements.csv`` that place a row in the design; others are labels.
-_TABLE_FACTORS: Final = (*_FACTORS, "block", "position")
+_TABLE_FACTORS: Final = (*_FACTORS, "block", "position", "kind")
 #: Last words of the names of compressed files.
 _COMPRESSED: Final = frozenset({"gz", "xz", "zst", "bz2", "zip"})
+#: Ends the name of a device whose values were published, not measured here.
+PUBLISHED: Final = " (published)"
 #: What ``purpose`` is called for a run that measures.
 _MEASURING: Final = frozenset({"run", "measurement", ""})
 
@@ -61,6 +63,9 @@ class Run:
         Order in time, where ``run.json`` or the tool tells it.
     purpose
         ``"run"`` for a measurement; anything else is evidence and never pooled.
+    published
+        Where its values were published; empty where they were measured here. The name
+        of its device then ends with ``PUBLISHED``, so that the two are never pooled.
     factors
         Every other ``{name}`` of the layout.
     facts
@@ -77,6 +82,7 @@ class Run:
     purpose: str
     position: int | None
     started_at: str | None
+    published: tuple[str, ...]
     factors: Mapping[str, str]
     facts: Mapping[str, object]
     sources: tuple[Source, ...]
@@ -148,6 +154,11 @@ class Study:
     files: Mapping[str, str]
     plan: StoredPlan | None = None
     patch: Patch | None = None
+
+    @property
+    def title(self) -> str:
+        """How people call it: as ``study.toml`` says, else its name."""
+        return self.design.title or self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -544,6 +555,11 @@ def _words(name: str) -> list[str]:
     return words[:-1] if words[-1] in _COMPRESSED and len(words) > 1 else words
 
 
+def is_published(device: str) -> bool:
+    """Say whether the values of a device were published, not measured here."""
+    return device.endswith(PUBLISHED)
+
+
 def _run(factors: Mapping[str, str], sources: tuple[Source, ...]) -> Run:
     """Make a run; what its ``run.json`` says about purpose and time wins."""
     said: dict[str, object] = {}
@@ -552,10 +568,11 @@ def _run(factors: Mapping[str, str], sources: tuple[Source, ...]) -> Run:
         if source.capture.tool == "run.json":
             said.update(source.capture.facts)
             noted.append(source.capture.started_at)
+    origin = _origin(factors, said)
     told = [*noted, *(source.capture.started_at for source in sources)]
     return Run(
         name=_name(factors),
-        device=factors["device"],
+        device=_apart(factors["device"]) if origin else factors["device"],
         variant=factors["variant"],
         build=factors.get("build", str(said.get("build_id", ""))),
         boot=factors.get("boot", str(said.get("boot_id", ""))),
@@ -564,10 +581,36 @@ def _run(factors: Mapping[str, str], sources: tuple[Source, ...]) -> Run:
         purpose=_purpose(factors.get("purpose", "run"), str(said.get("purpose", ""))),
         position=_position(factors.get("position", said.get("position"))),
         started_at=next((time for time in told if time), None),
+        published=origin,
         factors={k: v for k, v in factors.items() if k not in _NO_BLOCKS},
-        facts=said,
+        facts={k: v for k, v in said.items() if k not in _ORIGIN},
         sources=sources,
     )
+
+
+def _apart(device: str) -> str:
+    """Name a device whose values were published."""
+    return device if is_published(device) else device + PUBLISHED
+
+
+def _origin(factors: Mapping[str, str], said: Mapping[str, object]) -> tuple[str, ...]:
+    """Return where the values of a run were published; nothing if measured here."""
+    kind, source = (
+        str(factors.get(one) or said.get(one, "")).strip() for one in _ORIGIN
+    )
+    where = f"{factors['device']} {_name(factors)}"
+    if kind not in KINDS:
+        known = " or ".join(one for one in KINDS if one)
+        raise StudyError(printable(f"{where}: kind {kind!r} is not {known}"))
+    if kind == "published" and not source:
+        raise StudyError(
+            printable(f"{where}: published values need a source: a link or a title")
+        )
+    return (printable(source),) if kind == "published" else ()
+
+
+#: Facts of a run that say where its values come from.
+_ORIGIN: Final = ("kind", "source")
 
 
 def _name(factors: Mapping[str, str]) -> str:
@@ -579,7 +622,7 @@ def _name(factors: Mapping[str, str]) -> str:
     others = [
         f"{key}-{value}"
         for key, value in sorted(factors.items())
-        if key not in (*_FACTORS, "block", "rest", "position") and value
+        if key not in (*_NO_BLOCKS, "block") and value
     ]
     kind = factors.get("purpose") or "run"
     run = f"{kind}-{factors.get('run', '1')}"
@@ -619,8 +662,14 @@ def _tabled(folder: Path, design: Design, reader: _Reader) -> Iterator[Run]:
             raise StudyError(f"{path}: {problem}")
         groups.setdefault(tuple(sorted(factors.items())), []).append(number)
     for key, rows in sorted(groups.items()):
-        part = _part(capture, rows, {name for name, _ in key})
-        yield _run(dict(key), (Source(place="", capture=part),))
+        part = _part(capture, rows, {*(name for name, _ in key), *_ORIGIN})
+        told = (capture.measurements[row].labels.get("source") for row in rows)
+        sources = dict.fromkeys(printable(one) for one in told if one)
+        run = _run(
+            {**dict(key), "source": "; ".join(sources)},
+            (Source(place="", capture=part),),
+        )
+        yield replace(run, published=tuple(sources) if run.published else ())
 
 
 def _part(capture: Capture, rows: list[int], factors: set[str]) -> Capture:
