@@ -148,6 +148,10 @@ def cap_of(comparison: Comparison) -> str:
         ("impossible", "impossible value"),
         ("sequential", "confounded with time order"),
         ("treatment-same", "treatment not verified"),
+        ("same-build", "treatment not verified"),
+        ("copied-run", "copied measurement"),
+        ("misplaced-run", "runs out of place"),
+        ("wrong-unit", "units mixed up"),
     ):
         if code in codes:
             return words

@@ -26,6 +26,16 @@ from patchstudy.checks.files import (
 )
 from patchstudy.checks.intervals import uneven_runs
 from patchstudy.checks.kernel import kernel_warnings
+from patchstudy.checks.mistakes import (
+    copied_runs,
+    misplaced_runs,
+    mixed_machines,
+    odd_clocks,
+    rounded_values,
+    same_build,
+    sorted_values,
+    wrong_units,
+)
 from patchstudy.checks.modes import modes_within_runs, two_modes
 from patchstudy.checks.planning import planning
 from patchstudy.checks.replication import ENOUGH_UNITS, drift, order, replication
@@ -61,7 +71,15 @@ CHECKS: Final[tuple[Check, ...]] = (
     kernel_warnings,
     differences,
     fact_files,
+    copied_runs,
+    misplaced_runs,
+    same_build,
+    mixed_machines,
+    odd_clocks,
     impossible,
+    wrong_units,
+    sorted_values,
+    rounded_values,
     saturation,
     two_modes,
     modes_within_runs,
