@@ -350,6 +350,26 @@ def test_the_ceiling_of_link_and_offered_load(
     assert (limit, why) == (pytest.approx(expected[0], rel=1e-5), expected[1])
 
 
+@pytest.mark.parametrize(
+    ("target", "codes"),
+    [(18.0e6, {"above-offered"}), (19.9e6, set()), (1e9, {"impossible"})],
+    ids=["more than told", "paced in bursts", "above the link"],
+)
+def test_an_offered_load_is_no_law_of_nature(write_study, target, codes):
+    golden = GOLDEN / "lab-udp-up-20mbit.json"
+    raw = iperf3(golden, target_bitrate=target)
+    files = {
+        f"d/{variant}/boot-1/run-{run}/t.iperf3.json": raw
+        for variant in ("baseline", "patched")
+        for run in (1, 2)
+    }
+    link = "20 Mbit/s" if "impossible" in codes else "1 Gbit/s"
+    design = f'{DESIGN}[devices.d]\nlink = "{link}"\n'
+    found = checks.check(checks.material(open_study(write_study(design, (), files))))
+    told = {one.caveat.code for one in found}
+    assert told & {"impossible", "above-offered"} == codes
+
+
 def test_units_at_the_ceiling_are_told(doubts, turns):
     ceiling, _ = to_base(110.5, "Mbit/s")
     found = doubts(turns(BASE, FASTER), DESIGN + f'ceiling = "{ceiling} bit/s"\n')

@@ -276,7 +276,10 @@ def test_the_margin_of_a_comparison_can_be_given(run, iperf3):
     [
         (["--metric", "thruput"], "unknown metric 'thruput'; known metrics: throughp"),
         (["--margin", "5"], "'5' is no margin; write it as '1 %' or '0.5 pp'"),
-        (["--margin", "5 us"], "'5 us' does not fit throughput"),
+        (
+            ["--margin", "5 us"],
+            "does not fit throughput; give it in %, Gbit/s, Mbit",
+        ),
     ],
 )
 def test_a_wrong_metric_or_margin_is_one_line(words, problem, run):
@@ -285,6 +288,18 @@ def test_a_wrong_metric_or_margin_is_one_line(words, problem, run):
     assert err.startswith("patchstudy: compare: metrics[1].")
     assert problem in err
     assert err.count("\n") == 1
+
+
+def test_a_file_given_twice_in_one_set_is_one_line(run):
+    status, out, err = run("compare", IPERF3, IPERF3, "--with", IPERF3)
+    assert (status, out) == (2, "")
+    assert "given twice in one set; name each file once" in err
+    assert err.count("\n") == 1
+
+
+def test_a_file_in_both_sets_is_a_doubt(run):
+    _, out, _ = run("compare", IPERF3, "--with", IPERF3)
+    assert out.count("the same measurement stands in two variants") == 1
 
 
 def test_files_that_cannot_be_used_are_named(run, tmp_path):

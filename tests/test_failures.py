@@ -125,6 +125,23 @@ def test_a_number_that_few_runs_have_is_not_missed(write_study, turns):
     assert assess(open_study(write_study(design, [*rows, *few]))).failures == ()
 
 
+def test_a_failed_run_of_the_baseline_qualifies_the_primary_metric(failed):
+    (primary,) = [one for one in failed(1, 0).findings if one.role == "primary"]
+    assert "runs failed" in primary.qualifiers
+
+
+@pytest.mark.parametrize("having", [1, 12])
+def test_a_number_that_most_of_the_workload_lacks_is_not_missed(
+    write_study, turns, having
+):
+    base, new = [SLOW + n for n in range(12)], [FAST + n for n in range(12)]
+    few = turns(base[:having], new[:1], metric="rtt_p50", unit="us")
+    design = DESIGN + '[[metrics]]\nname = "rtt_p50"\nrole = "guard"\n'
+    found = assess(open_study(write_study(design, [*turns(base, new), *few])))
+    lacking = [(one.baseline.failed, one.patched.failed) for one in found.failures]
+    assert lacking == {1: [], 12: [(0, 11)]}[having]
+
+
 def test_the_counts_stand_in_json_sections_and_text(failed):
     found = failed(0, 6)
     (told,) = results(found)["failed_runs"]

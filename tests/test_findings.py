@@ -70,6 +70,51 @@ def in_sequence(rows):
     return [row | {"position": place} for place, row in enumerate(ordered, start=1)]
 
 
+# ---- CPU shares ---------------------------------------------------------------------
+
+CPU_GUARD = '[[metrics]]\nname = "cpu_busy"\nrole = "guard"\nmargin = "2 pp"\n'
+IDLE = [50.0, 50.2, 49.9, 50.1, 50.0, 49.8]
+BUSY = [56.1, 56.3, 55.9, 56.0, 56.2, 55.8]
+
+
+@pytest.mark.parametrize(
+    ("rate", "busy", "guarded"),
+    [
+        (SAME, IDLE, "safe"),
+        (SAME, BUSY, "broken"),
+        (SLIGHTLY, BUSY, "broken"),
+        (FASTER, IDLE, "safe"),
+        (FASTER, BUSY, "unresolved"),
+        (SLOWER, IDLE, "unresolved"),
+        (SLOWER, BUSY, "broken"),
+        (NOISY, IDLE, "unresolved"),
+    ],
+)
+def test_a_cpu_share_is_guarded_at_an_equal_rate(
+    assessed_rows, turns, rate, busy, guarded
+):
+    rows = [*turns(BASE, rate), *turns(IDLE, busy, metric="cpu_busy", unit="%")]
+    one = finding(assessed_rows(rows, DESIGN + CPU_GUARD), "cpu_busy")
+    assert one.guarded == guarded
+    assert ("no CPU per byte or packet" in one.sentence) is (guarded == "unresolved")
+
+
+@pytest.mark.parametrize(("cost", "guarded"), [(0.95, "safe"), (1.2, "broken")])
+def test_the_cost_answers_for_a_cpu_share_at_another_rate(
+    assessed_rows, turns, cost, guarded
+):
+    rows = [*turns(BASE, FASTER), *turns(IDLE, BUSY, metric="cpu_busy", unit="%")]
+    costs = [cost * value for value in SAME]
+    rows += turns(BASE, costs, metric="cpu_per_byte", unit="ns/byte")
+    found = assessed_rows(rows, DESIGN + CPU_GUARD)
+    share, answer = finding(found, "cpu_busy"), finding(found, "cpu_per_byte")
+    assert (share.role, share.guarded) == ("diagnostic", None)
+    assert "not judged, since the rate is not shown equal" in share.sentence
+    assert (answer.role, answer.guarded) == ("guard", guarded)
+    assert "in place of the CPU share" in answer.sentence
+    assert found.decision == {"safe": "accept", "broken": "veto"}[guarded]
+
+
 # ---- verdicts -----------------------------------------------------------------------
 
 

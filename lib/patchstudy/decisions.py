@@ -32,8 +32,8 @@ class DeviceDecision:
 
 #: Roles of the findings that a decision rests on.
 DECIDING: Final = frozenset({Role.PRIMARY, Role.GUARD, Role.CONTROL})
-#: Which cost answers for a rate at its ceiling.
-_SUBSTITUTES: Final = {
+#: Which cost answers for a rate at its ceiling, or for a CPU share at unequal rates.
+_COSTS: Final = {
     "throughput": "cpu_per_byte",
     "packet_rate": "cpu_per_packet",
 }
@@ -91,11 +91,41 @@ def _decide(findings: Sequence[Finding]) -> tuple[Decision, list[str]]:
 
 def cost_of(full: Finding, findings: Sequence[Finding]) -> Finding | None:
     """Return the cost that was measured where a rate is saturated."""
-    name = _SUBSTITUTES.get(full.planned.metric.name)
+    name = _COSTS.get(full.planned.metric.name)
     for one in findings:
         same = _cell(one) == _cell(full) and one.planned.metric.name == name
         if same and one.comparison.change is not None:
             return one
+    return None
+
+
+def uneven_rate(share: Finding, findings: Sequence[Finding]) -> bool:
+    """Say whether an unequal rate leaves open what a CPU share says (STATISTICS 3.9).
+
+    The rate is that of the same cell, the first of ``_COSTS``. Equal is what lies
+    within its margin, and what fills the link in both variants. Harm that is excluded
+    though more was moved is excluded, and harm shown though less was moved is shown.
+    """
+    rates = {
+        one.planned.metric.name: one for one in findings if _cell(one) == _cell(share)
+    }
+    rate = next((rates[name] for name in _COSTS if name in rates), None)
+    if rate is None or "at most small" in rate.qualifiers:
+        return False
+    if rate.verdict is Verdict.BETTER:
+        return share.guarded not in {Guarded.SAFE, Guarded.HARM}
+    if rate.verdict is Verdict.WORSE:
+        return share.guarded is not Guarded.BROKEN
+    return rate.verdict is Verdict.INCONCLUSIVE
+
+
+def cost_at(share: Finding, findings: Sequence[Finding]) -> Finding | None:
+    """Return the CPU cost that was measured where a CPU share was."""
+    for name in dict.fromkeys(_COSTS.values()):
+        for one in findings:
+            same = _cell(one) == _cell(share) and one.planned.metric.name == name
+            if same and one.comparison.change is not None:
+                return one
     return None
 
 

@@ -138,7 +138,7 @@ def _failed(found: Material) -> set[tuple[str, str, str]]:
 
 
 def _without(found: Material, question: Question) -> Iterator[tuple[str, str, str]]:
-    """Runs without a value that most runs of the cell and some of the variant have."""
+    """Runs without a value that most of the workload and some of the variant have."""
     having = series(found.runs, question)
     names, variants = set(having["name"]), set(having["variant"])
     cell = [
@@ -146,8 +146,7 @@ def _without(found: Material, question: Question) -> Iterator[tuple[str, str, st
         for run in found.study.runs
         if run.measuring
         and (run.device, run.workload) == (question.device, question.workload)
-        and run.variant in variants
     ]
     lacking = [run for run in cell if run.name not in names]
     if 2 * len(lacking) < len(cell):
-        yield from map(_key, lacking)
+        yield from (_key(run) for run in lacking if run.variant in variants)

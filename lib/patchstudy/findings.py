@@ -15,9 +15,11 @@ from patchstudy.compare import Comparison, compare, described, margin_on_scale
 from patchstudy.decisions import (
     Decision,
     DeviceDecision,
+    cost_at,
     cost_of,
     overall,
     per_device,
+    uneven_rate,
 )
 from patchstudy.failures import Failures
 from patchstudy.metrics import Better, Kind, Metric, Scale
@@ -34,8 +36,10 @@ from patchstudy.verdicts import (
     LAYOUT_NOISE,
     NOT_TESTABLE,
     RUNS_FAILED,
+    SHARE_SUBSTITUTE,
     SIZES,
     SUBSTITUTE,
+    UNEQUAL_RATE,
     Finding,
     Guarded,
     Verdict,
@@ -157,7 +161,8 @@ def _together(
     findings: Sequence[Finding], study: Study, failed: Sequence[Failures]
 ) -> tuple[Finding, ...]:
     """Judge what one comparison alone cannot tell."""
-    answered = [*_saturated(findings), *_substitutes(findings, study)]
+    comparable = list(_at_equal_rate(findings, study))
+    answered = [*_saturated(comparable), *_substitutes(comparable, study)]
     beyond = _beyond_layout(answered, study.design)
     marked = [_with_failures(one, failed) for one in beyond]
     return (*marked, *(_failed_guard(one, study.design) for one in failed))
@@ -203,6 +208,59 @@ def _reach(comparison: Comparison, confidence: float) -> float:
         return math.inf
     interval = comparison.effect.interval(confidence)
     return max(abs(interval.low), abs(interval.high))
+
+
+_CPU_SHARES: Final = frozenset({"cpu_busy", "cpu_busy_max", "cpu_softirq"})
+
+
+def _at_equal_rate(findings: Sequence[Finding], study: Study) -> Iterator[Finding]:
+    """Judge the CPU cost where a CPU share is not comparable (STATISTICS 3.9).
+
+    A CPU share tells how busy a machine was, whatever it moved meanwhile. It is guarded
+    only where the rate stayed the same; else it is described, and the cost is guarded.
+    """
+    uneven = [
+        one
+        for one in findings
+        if one.role is Role.GUARD
+        and one.planned.metric.name in _CPU_SHARES
+        and one.comparison.change is not None
+        and uneven_rate(one, findings)
+    ]
+    answers = {id(cost_at(one, findings)): one for one in uneven}
+    guards = sum(one.role is Role.GUARD for one in findings)
+    for one in findings:
+        share = answers.get(id(one))
+        if one in uneven:
+            answered = cost_at(one, findings) is not None
+            role = Role.DIAGNOSTIC if answered else Role.GUARD
+            yield _in_role(one, role, UNEQUAL_RATE)
+        elif share is not None and one.role not in {Role.PRIMARY, Role.GUARD}:
+            found = one.comparison.p_value
+            p_value = None if found is None else min(1.0, found * guards)
+            guarded = replace(
+                one, comparison=replace(one.comparison, p_adjusted=p_value)
+            )
+            yield _in_role(guarded, Role.GUARD, SHARE_SUBSTITUTE)
+        else:
+            yield one
+
+
+def _in_role(one: Finding, role: Role, qualifier: str) -> Finding:
+    """Return a finding in another role, with the reason as its qualifier."""
+    question = one.comparison.question
+    required = question.planned.required or role is Role.GUARD
+    planned = replace(question.planned, role=role, required=required)
+    asked = replace(question, planned=planned, role=role)
+    return _spoken(
+        replace(
+            one,
+            comparison=replace(one.comparison, question=asked),
+            role=role,
+            guarded=None,
+            qualifiers=(*one.qualifiers, qualifier),
+        )
+    )
 
 
 def _saturated(findings: Sequence[Finding]) -> Iterator[Finding]:

@@ -23,7 +23,9 @@ from patchstudy.verdicts import (
     NO_DIRECTION,
     NOT_TESTABLE,
     RUNS_FAILED,
+    SHARE_SUBSTITUTE,
     SUBSTITUTE,
+    UNEQUAL_RATE,
     Finding,
     Guarded,
     Verdict,
@@ -141,13 +143,22 @@ def sentence_of(finding: Finding) -> str:
     tail = f", {replication_in_words(comparison)}"
     words = _WORDS.get(finding.role, _verdict_words)
     text = f"{name}: {words(finding, change)}{tail}"
-    if "fragile" in finding.qualifiers:
-        text += "; fragile: it rests on few units or depends on a few runs"
-    if RUNS_FAILED in finding.qualifiers:
-        text += "; runs failed on this device"
-    if SUBSTITUTE in finding.qualifiers:
-        text += "; in place of the rate, which a ceiling hides"
-    return text + "."
+    return text + _tails(finding) + "."
+
+
+_TAILS: Final = {
+    "fragile": "; fragile: it rests on few units or depends on a few runs",
+    RUNS_FAILED: "; runs failed on this device",
+    SHARE_SUBSTITUTE: "; in place of the CPU share, which compares at equal rates only",
+    SUBSTITUTE: "; in place of the rate, which a ceiling hides",
+}
+_DEMOTED: Final = "; not judged, since the rate is not shown equal: see the CPU cost"
+
+
+def _tails(finding: Finding) -> str:
+    tails = [words for word, words in _TAILS.items() if word in finding.qualifiers]
+    demoted = finding.role is not Role.GUARD and UNEQUAL_RATE in finding.qualifiers
+    return "".join([*tails, _DEMOTED] if demoted else tails)
 
 
 def _none_bound(finding: Finding) -> str:
@@ -252,6 +263,11 @@ def _guard_words(finding: Finding, change: str) -> str:
             return f"unresolved ({cap}): {change}"
         if LAYOUT_NOISE in finding.qualifiers:
             return f"unresolved ({LAYOUT_NOISE}): {change}"
+        if UNEQUAL_RATE in finding.qualifiers:
+            return (
+                f"unresolved: {change}, but the rate is not shown to be equal, and no "
+                "CPU per byte or packet was measured"
+            )
         more = power_in_words(finding)
         return f"unresolved: {change}, harm of {margin} is not excluded; {more}"
     return {

@@ -77,6 +77,19 @@ def to_base(value: float, unit: str) -> tuple[float, str]:
     return value * factor, base
 
 
+def fitting(base: str) -> tuple[str, ...]:
+    """Return the units that are multiples of a base unit, the largest first.
+
+    Examples
+    --------
+    >>> fitting("s/byte")
+    ('s/byte', 'ns/byte')
+    """
+    own = {name: factor for name, (factor, of) in _FACTOR.items() if of == base}
+    names = {name for name in own if "bits/" not in name} - {"µs", "1"}
+    return tuple(sorted(names, key=lambda name: (-own[name], name)))
+
+
 def prefix(magnitude: float, unit: str) -> tuple[float, str]:
     """Return the scale and the unit in which people read a value of this size.
 

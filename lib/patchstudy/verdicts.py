@@ -33,6 +33,10 @@ SUBSTITUTE: Final = "substitute"
 NOT_TESTABLE: Final = "not testable on this link"
 #: Qualifier of a primary metric of which some runs failed.
 RUNS_FAILED: Final = "runs failed"
+#: Qualifier of a CPU share that was measured while the rate differed, and of the cost
+#: that answers in its place.
+UNEQUAL_RATE: Final = "at unequal rate"
+SHARE_SUBSTITUTE: Final = "in place of a CPU share"
 #: Qualifiers that say how large a change is against its margin.
 SIZES: Final = frozenset(
     {"material", "at most small", "size uncertain", "size not judged", AT_LEAST}
@@ -216,6 +220,8 @@ def guarded_of(finding: Finding) -> Guarded:
     effect = comparison.effect
     if comparison.question.problem or not (comparison.baseline and comparison.patched):
         return Guarded.NOT_MEASURED
+    if UNEQUAL_RATE in finding.qualifiers:
+        return Guarded.UNRESOLVED
     sign = comparison.question.planned.metric.sign
     if effect is None or margin is None or sign == 0 or cap_of(comparison):
         return Guarded.UNRESOLVED

@@ -9,6 +9,7 @@ from typing import Final
 from patchstudy.checks.ceilings import (
     CPU_SATURATED,
     NEAR_CEILING,
+    above_offered,
     ceiling,
     impossible,
     saturation,
@@ -77,6 +78,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     mixed_machines,
     odd_clocks,
     impossible,
+    above_offered,
     wrong_units,
     sorted_values,
     rounded_values,

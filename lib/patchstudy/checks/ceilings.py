@@ -16,6 +16,9 @@ from patchstudy.units import for_people, to_base
 NEAR_CEILING: Final = 0.985
 #: A rate this far above the ceiling is an error of unit, MTU or clock (ours).
 ABOVE_CEILING: Final = 1.002
+#: A rate this far above what its tool was told to send is mentioned: a sender paces by
+#: its own clock, in bursts, and no link forbids it (ours).
+ABOVE_OFFERED: Final = 1.05
 #: How far a share may lie outside 0 to 1 for the rounding of floats.
 ROUNDING: Final = 1e-9
 #: Busiest CPU from which a run is taken as limited by the CPU (netdev practice, ours).
@@ -29,13 +32,16 @@ def ceiling(study: Study, question: Question) -> tuple[float, str] | None:
     plus 52 bytes of headers with time stamps plus 38 of Ethernet framing; UDP: datagram
     of datagram plus 28 plus 38) and the offered load.
     """
-    limits = []
-    if question.planned.ceiling is not None:
-        limits.append((question.planned.ceiling, "the declared ceiling"))
-    if question.planned.metric.name == "throughput":
-        limits.extend(_link_limit(study, question))
-        limits.extend(_offered(study, question))
+    limits = [*_hard(study, question), *_offered(study, question)]
     return min(limits, default=None)
+
+
+def _hard(study: Study, question: Question) -> Iterator[tuple[float, str]]:
+    """Yield what a rate cannot exceed: the link and the declared ceiling."""
+    if question.planned.ceiling is not None:
+        yield question.planned.ceiling, "the declared ceiling"
+    if question.planned.metric.name == "throughput":
+        yield from _link_limit(study, question)
 
 
 def saturation(found: Material) -> Iterator[Doubt]:
@@ -74,9 +80,9 @@ def _full_cpu(found: Material) -> Iterator[Doubt]:
 
 
 def impossible(found: Material) -> Iterator[Doubt]:
-    """Values that cannot be: above the ceiling, or a share outside 0 to 1."""
+    """Values that cannot be: above link or ceiling, or a share outside 0 to 1."""
     for question, units in found.deciding:
-        limit = ceiling(found.study, question)
+        limit = min(_hard(found.study, question), default=None)
         bad = pd.Series(data=False, index=units.index)
         if limit is not None:
             bad |= units["value"] > ABOVE_CEILING * limit[0]
@@ -89,6 +95,22 @@ def impossible(found: Material) -> Iterator[Doubt]:
                 question, "impossible", Severity.UNUSABLE,
                 f"{shown} in {some(list(units.loc[bad, 'unit']))} cannot be",
                 "look for a wrong unit, MTU, link speed or clock",
+            )  # fmt: skip
+
+
+def above_offered(found: Material) -> Iterator[Doubt]:
+    """Rates above what the tool was told to send."""
+    for question, units in found.deciding:
+        told = min(_offered(found.study, question), default=None)
+        bad = units[units["value"] > ABOVE_OFFERED * told[0]] if told else units[:0]
+        if told and len(bad):
+            unit = question.planned.metric.unit
+            worst = for_people(bad["value"].max(), unit)
+            yield doubt_about(
+                question, "above-offered", Severity.DOUBT,
+                f"{worst} in {some(list(bad['unit']))} is more than the offered load "
+                f"of {for_people(told[0], unit)}",
+                "see whether all runs were told the same rate and number of streams",
             )  # fmt: skip
 
 
@@ -118,6 +140,8 @@ def _payloads(study: Study, question: Question) -> set[tuple[str, float]]:
 
 
 def _offered(study: Study, question: Question) -> Iterator[tuple[float, str]]:
+    if question.planned.metric.name != "throughput":
+        return
     for run in study.runs:
         if (run.device, run.workload) != (question.device, question.workload):
             continue

@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from patchstudy.checks.doubts import Doubt, Material, cells, doubt_about, some
+from patchstudy.checks.doubts import (
+    Doubt,
+    Material,
+    cells,
+    doubt_about,
+    some,
+)
 from patchstudy.errors import printable
 from patchstudy.metrics import METRICS
 from patchstudy.records import Caveat, Severity

@@ -23,7 +23,9 @@ from patchstudy.study import Role, is_published
 from patchstudy.verdicts import (
     AT_LEAST,
     LAYOUT_NOISE,
+    SHARE_SUBSTITUTE,
     SUBSTITUTE,
+    UNEQUAL_RATE,
     Finding,
     Guarded,
     Verdict,
@@ -99,9 +101,13 @@ def ascii_only(words: str) -> str:
     return line.encode("ascii", errors="backslashreplace").decode("ascii")
 
 
+#: Qualifiers of findings whose role is not the declared one.
+_MOVED = frozenset({SUBSTITUTE, SHARE_SUBSTITUTE, UNEQUAL_RATE})
+
+
 def _belongs(one: Finding, assessment: Assessment) -> bool:
     declared = one.planned in assessment.study.design.metrics
-    declared = declared or SUBSTITUTE in one.qualifiers
+    declared = declared or not _MOVED.isdisjoint(one.qualifiers)
     return declared and (one.role in _SHOWN or one.role is Role.DIAGNOSTIC)
 
 

@@ -13,7 +13,7 @@ from patchstudy.errors import StudyError, printable
 from patchstudy.metrics import Kind, Metric, Scale, metric
 from patchstudy.study.claimed import Claim, read_claim
 from patchstudy.study.keys import Keys
-from patchstudy.units import to_base
+from patchstudy.units import fitting, to_base
 
 LAYOUT: Final = "{device}/{variant}/boot-{boot}/{purpose}-{run}/{workload}.{rest}"
 
@@ -245,9 +245,8 @@ def parse_margin(text: str, quantity: Metric, *, declared: bool = True) -> Margi
         )
     value, base = to_base(number, unit)
     if base != quantity.unit:
-        raise ValueError(
-            f"{text!r} does not fit {quantity.name}, which is in {quantity.unit!r}"
-        )
+        units = ", ".join(dict.fromkeys(["%", *fitting(quantity.unit)]))
+        raise ValueError(f"{text!r} does not fit {quantity.name}; give it in {units}")
     return Margin(value=value, scale=Scale.DIFFERENCE, text=text, declared=declared)
 
 

@@ -280,7 +280,8 @@ def of_files(sets: Mapping[str, Sequence[Path]], *, metric: str, margin: str) ->
     Raises
     ------
     StudyError
-        If the metric or the margin is wrong, or a set holds no file that can be read.
+        If the metric or the margin is wrong, a file stands twice in a set, or a set
+        holds no file that can be read.
     """
     design = design_of_files(tuple(sets), metric=metric, margin=margin)
     reader = _Reader(Path())
@@ -318,6 +319,8 @@ def _by_run(paths: Iterable[Path]) -> Iterator[tuple[Path, ...]]:
     """Put the snapshots of a pair together; any other file stands alone."""
     groups: dict[str, list[Path]] = {}
     for path in paths:
+        if any(path in members for members in groups.values()):
+            raise StudyError(f"{path}: given twice in one set; name each file once")
         words = _words(path.name)
         stem = ".".join(word for word in words if word not in {"before", "after"})
         groups.setdefault(str(path.with_name(stem)), []).append(path)
