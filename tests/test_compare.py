@@ -330,6 +330,34 @@ def test_the_ratio_of_means_has_the_interval_of_fieller(one, turns):
     assert found == pytest.approx((expected.value, expected.low, expected.high))
 
 
+def loss_of(write_study, turns, base, new):
+    """Assess losses per 10^6 packets, one number a run."""
+    rows = [
+        row | {"exposure": "1000000"}
+        for row in turns(
+            [k / 1e6 for k in base], [k / 1e6 for k in new], metric="loss", unit="1"
+        )
+    ]
+    design = DESIGN.format(metric="loss").replace("2 %", "0.1 pp")
+    (found,) = assess(open_study(write_study(design, rows))).findings
+    return found.comparison.counted
+
+
+def test_steady_counts_have_a_poisson_ratio(write_study, turns):
+    found = loss_of(write_study, turns, [9, 11, 10, 8, 12], [19, 22, 20, 18, 21])
+    assert found.change.value == pytest.approx(1.0)
+    assert found.change.low > 0.3
+    assert found.p_value < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("new", "why"), [([0, 0, 90, 0, 0], "bursts"), ([0] * 5, "no event in a variant")]
+)
+def test_bursts_and_nothing_at_all_have_none(write_study, turns, new, why):
+    found = loss_of(write_study, turns, [9, 11, 10, 8, 12], new)
+    assert (found.change, found.p_value, found.why_not) == (None, None, why)
+
+
 def test_pairs_and_differences_have_no_ratio_of_means(one, turns):
     paired = one(turns(BASE, PATCHED, blocks=True), 'block = "block"\n' + RATE, "a/b")
     zero = one(turns([0, *BASE], [0, *PATCHED]), name="a/zero")

@@ -35,7 +35,7 @@ OURS = {
 OURS_COMPARISON = {
     "unit", "labels", "tool", "place", "blocks", "companion", "margin", "guard",
     "sentence", "problem", "expect", "ratio_of_means", "spread", "without_outliers",
-    "rounded",
+    "counted", "rounded",
 }  # fmt: skip
 VERDICTS = {
     "better", "worse", "equivalent", "inconclusive", "saturated", "not assessable",

@@ -6,7 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from patchstudy.stats import dispersion, fisher_p, none_in, poisson_fits, wilson
+from patchstudy.stats import (
+    dispersion,
+    fisher_p,
+    none_in,
+    poisson_fits,
+    poisson_ratio,
+    poisson_ratio_p,
+    wilson,
+)
 
 ORACLES = Path(__file__).parent / "oracles"
 
@@ -23,6 +31,24 @@ def test_wilson_agrees_with_r(case):
     got = wilson(case["k"], case["n"], 0.95)
     assert [got.low, got.high] == pytest.approx(case["ci95"], rel=1e-5)
     assert got.value == case["k"] / case["n"]
+
+
+@pytest.mark.parametrize("case", oracle("15")["poisson_two_rates"], ids=["11", "0"])
+def test_the_ratio_of_poisson_rates_agrees_with_r(case):
+    new, base = zip(case["count"], case["exposure"], strict=True)
+    got = poisson_ratio(base, new, 0.95)
+    assert got.value == pytest.approx(case["rate_ratio"])
+    assert [got.low, got.high] == pytest.approx(case["ci95"], rel=1e-6)
+    assert poisson_ratio_p(base, new) == pytest.approx(case["p"])
+
+
+def test_swapped_poisson_rates_have_the_inverse_ratio():
+    one, other = (3, 1e6), (9, 2e6)
+    there, back = poisson_ratio(one, other, 0.95), poisson_ratio(other, one, 0.95)
+    assert (1 / back.high, 1 / back.low) == pytest.approx((there.low, there.high))
+    assert poisson_ratio((0, 1.0), (4, 1.0), 0.95).high == np.inf
+    with pytest.raises(ValueError, match="no event was counted"):
+        poisson_ratio((0, 1.0), (0, 1.0), 0.95)
 
 
 def test_fisher_agrees_with_r():

@@ -83,6 +83,28 @@ class Trimmed:
     left_out: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What a Poisson says of events counted in runs, where it may say anything.
+
+    Attributes
+    ----------
+    change
+        Ratio of the rates less 1, with the exact interval; None where it is not used.
+    p_value
+        Exact, of equal rates; None where it is not used.
+    dispersion
+        Of the baseline and of patched; None where nothing was counted.
+    why_not
+        Why it is not used; empty where it is.
+    """
+
+    change: stats.Estimate | None
+    p_value: float | None
+    dispersion: tuple[float | None, float | None]
+    why_not: str
+
+
 def of_blocks(differences: Values, scale: Scale, confidence: float) -> Companion:
     """Signed ranks of the differences within blocks."""
     return Companion(
@@ -120,6 +142,50 @@ def ratio_of_means(
     old, patched = (rows["value"].to_numpy(dtype=float) for rows in (base, new))
     found = stats.fieller(old, patched, confidence)
     return replace(found, value=found.value - 1, low=found.low - 1, high=found.high - 1)
+
+
+def counted(base: pd.DataFrame, new: pd.DataFrame, confidence: float) -> Counted | None:
+    """Compare events per exposure as Poisson rates, if each variant's runs allow it.
+
+    Only where no variant's runs scatter more than a Poisson (STATISTICS 3.10); bursts
+    do. None where the values are no whole numbers of events in a known exposure.
+    """
+    sides = [_events(rows) for rows in (base, new)]
+    if any(one is None for one in sides):
+        return None
+    (k_base, t_base), (k_new, t_new) = (one for one in sides if one is not None)
+    found = (stats.dispersion(k_base, t_base), stats.dispersion(k_new, t_new))
+    why_not = ""
+    if None in found:
+        why_not = "no event in a variant"
+    elif not (stats.poisson_fits(k_base, t_base) and stats.poisson_fits(k_new, t_new)):
+        why_not = "bursts"
+    if why_not:
+        return Counted(change=None, p_value=None, dispersion=found, why_not=why_not)
+    old, patched = (
+        (round(k.sum()), float(t.sum())) for k, t in ((k_base, t_base), (k_new, t_new))
+    )
+    ratio = stats.poisson_ratio(old, patched, confidence)
+    return Counted(
+        change=replace(
+            ratio, value=ratio.value - 1, low=ratio.low - 1, high=ratio.high - 1
+        ),
+        p_value=stats.poisson_ratio_p(old, patched),
+        dispersion=found,
+        why_not="",
+    )
+
+
+def _events(rows: pd.DataFrame) -> tuple[Values, Values] | None:
+    """Events and exposure of each run; None where they are not known."""
+    over = rows["exposure"].to_numpy(dtype=float)
+    if len(rows) < 2 or not (np.isfinite(over).all() and (over > 0).all()):
+        return None
+    events = rows["value"].to_numpy(dtype=float) * over
+    whole = np.round(events)
+    known = (rows["runs"] == 1).all() and (rows["value"] <= 1).all()
+    near = np.allclose(events, whole, rtol=1e-6, atol=1e-3)
+    return (whole, over) if known and near and whole.min() >= 0 else None
 
 
 def spread(base: pd.DataFrame, new: pd.DataFrame, scale: Scale) -> Spread | None:

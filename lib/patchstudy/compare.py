@@ -16,7 +16,7 @@ import pandas as pd
 
 from patchstudy import companions, stats
 from patchstudy.checks import Doubt
-from patchstudy.companions import Companion, Spread, Trimmed
+from patchstudy.companions import Companion, Counted, Spread, Trimmed
 from patchstudy.errors import GrainError
 from patchstudy.metrics import Kind, Scale
 from patchstudy.records import Caveat, Severity
@@ -82,7 +82,7 @@ class Comparison:
         few.
     effect
         The estimate on the scale of the analysis (logs for a ratio).
-    companion, ratio_of_means, spread, without_outliers
+    companion, ratio_of_means, spread, without_outliers, counted
         Second opinions; they never decide. None where there is nothing to say.
     rounded
         Of too few units: patched / baseline with the bounds that rounding leaves for
@@ -109,6 +109,7 @@ class Comparison:
     ratio_of_means: stats.Estimate | None
     spread: Spread | None
     without_outliers: Trimmed | None
+    counted: Counted | None
     rounded: stats.Bounds | None
     p_value: float | None
     p_adjusted: float | None
@@ -284,6 +285,7 @@ def _blank(
         ratio_of_means=None,
         spread=None,
         without_outliers=None,
+        counted=None,
         rounded=None,
         p_value=None,
         p_adjusted=None,
@@ -327,6 +329,11 @@ def _with_companions(one: Comparison, arms: _Arms, design: Design) -> Comparison
         ),
         spread=companions.spread(arms.base, arms.new, one.scale),
         without_outliers=_trimmed(one, arms, design),
+        counted=(
+            companions.counted(arms.base, arms.new, confidence)
+            if one.question.planned.metric.kind in {Kind.COUNT, Kind.PROPORTION}
+            else None
+        ),
         caveats=one.caveats + _unequal(one),
     )
 

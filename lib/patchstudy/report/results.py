@@ -11,7 +11,7 @@ from typing import Any, Final
 from patchstudy import claims
 from patchstudy.checks import Doubt
 from patchstudy.claims import Check, Checked
-from patchstudy.companions import Spread, Trimmed
+from patchstudy.companions import Counted, Spread, Trimmed
 from patchstudy.compare import Comparison, Summary
 from patchstudy.failures import Failures, Tally
 from patchstudy.findings import Assessment, Explanation
@@ -126,6 +126,7 @@ def _comparison(finding: Finding) -> dict[str, Any]:
         "ratio_of_means": one.ratio_of_means and _estimate(one.ratio_of_means),
         "spread": one.spread and _spread(one.spread),
         "without_outliers": one.without_outliers and _trimmed(one.without_outliers),
+        "counted": one.counted and _counted(one.counted),
         "rounded": one.rounded and _bounds(one.rounded),
         "margin": _margin(planned),
         "expect": planned.expect,
@@ -152,6 +153,15 @@ def _summary(summary: Summary | None) -> dict[str, Any] | None:
         "sd": summary.sd,
         "low": summary.low,
         "high": summary.high,
+    }
+
+
+def _counted(one: Counted) -> dict[str, Any]:
+    return {
+        "change": one.change and _estimate(one.change),
+        "p_value": one.p_value,
+        "dispersion": list(one.dispersion),
+        "why_not": one.why_not,
     }
 
 

@@ -592,12 +592,13 @@ def _second_opinions(chosen: Sequence[Finding]) -> Table:
             _where(one),
             _estimate(one.comparison, one.comparison.ratio_of_means),
             _without_outliers(one.comparison),
+            _counted(one.comparison),
             _spread(one.comparison),
             _confirmation(one.comparison),
         )
         for one in chosen
     )
-    names = ("Ratio of arithmetic means", "Without outliers")
+    names = ("Ratio of arithmetic means", "Without outliers", "As Poisson counts")
     return Table(
         (
             *_columns("Metric", "Where"),
@@ -606,7 +607,8 @@ def _second_opinions(chosen: Sequence[Finding]) -> Table:
         ),
         rows,
         "Second opinions that decide nothing: Fieller's interval, the change without "
-        "flagged outliers, the test of equal spread (Brown-Forsythe, exploratory)",
+        "flagged outliers, the exact ratio of Poisson rates where runs scatter no more "
+        "than that, the test of equal spread (Brown-Forsythe, exploratory)",
     )
 
 
@@ -617,6 +619,17 @@ def _estimate(one: Comparison, estimate: Estimate | None) -> str:
     if not (np.isfinite(estimate.low) and np.isfinite(estimate.high)):
         return "unbounded"
     return change_in_words(replace(one, change=estimate, effect=None))
+
+
+def _counted(one: Comparison) -> str:
+    if one.counted is None:
+        return "-"
+    if one.counted.change is None:
+        return f"not used: {one.counted.why_not}"
+    change = one.counted.change
+    ends = ", ".join(f"{100 * end:+.3g}" for end in (change.low, change.high))
+    p_value = _p(one.counted.p_value)
+    return f"{100 * change.value:+.3g} % [{ends}], p {p_value}"
 
 
 def _without_outliers(one: Comparison) -> str:

@@ -21,6 +21,8 @@ from patchstudy.stats.proportions import (
     fisher_p,
     none_in,
     poisson_fits,
+    poisson_ratio,
+    poisson_ratio_p,
     wilson,
 )
 from patchstudy.stats.ranks import (
@@ -73,6 +75,8 @@ __all__ = [
     "paired",
     "permutation_p",
     "poisson_fits",
+    "poisson_ratio",
+    "poisson_ratio_p",
     "printed",
     "quotient",
     "resolution_floor",

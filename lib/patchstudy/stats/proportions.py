@@ -1,5 +1,6 @@
 """Runs that failed, events that were counted, and what none at all can show."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -45,6 +46,47 @@ def none_in(n_runs: int) -> float:
     if n_runs < 1:
         raise ValueError(f"n_runs: {n_runs} given; give at least 1")
     return 1 - NONE_IN_ALPHA ** (1 / n_runs)
+
+
+def poisson_ratio(
+    baseline: tuple[int, float], patched: tuple[int, float], confidence: float
+) -> Estimate:
+    """Ratio of two Poisson rates, patched over baseline, with the exact interval.
+
+    Given all events, those of patched are binomial; the interval is that of Clopper and
+    Pearson (1934) for their share. An end is 0 or infinite where a side has no event.
+
+    Parameters
+    ----------
+    baseline, patched
+        Events, and what they were counted in (packets, seconds; above 0).
+
+    Raises
+    ------
+    ValueError
+        If no event was counted on either side.
+    """
+    (base, below), (new, above) = baseline, patched
+    if not base + new:
+        raise ValueError("no event was counted; a ratio of rates does not exist")
+    share = binomtest(new, base + new).proportion_ci(confidence, method="exact")
+    low, high = (
+        math.inf if one == 1 else float(one / (1 - one)) * below / above
+        for one in (share.low, share.high)
+    )
+    return Estimate(
+        value=math.inf if base == 0 else new * below / (base * above),
+        low=low,
+        high=high,
+        confidence=confidence,
+        method="exact, Poisson rates",
+    )
+
+
+def poisson_ratio_p(baseline: tuple[int, float], patched: tuple[int, float]) -> float:
+    """Two-sided exact p of equal Poisson rates, given all events."""
+    (base, below), (new, above) = baseline, patched
+    return float(binomtest(new, base + new, above / (below + above)).pvalue)
 
 
 def dispersion(counts: ArrayLike, exposures: ArrayLike) -> float | None:
