@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from patchstudy.report import summary
+from patchstudy.report import listing, summary
 from patchstudy.report.noise import aa_bank, margins_tested
 from patchstudy.report.results import results
 from patchstudy.report.summary import Summary
@@ -63,3 +63,63 @@ def test_the_summary_shows_the_noise_of_every_device(bank, tmp_path):
     assert notes
     (note,) = summary.noise(Summary(folder=tmp_path, reports={}, errors={}))
     assert note.text.startswith("No study compares a build with itself")
+
+
+AA_DESIGN = """\
+question = "Does it differ?"
+unit = "run"
+[[metrics]]
+name = "throughput"
+role = "primary"
+margin = "{margin}"
+{more}
+"""
+STEADY = (
+    [100.0, 100.2, 99.9, 100.1, 99.8, 100.0],
+    [100.1, 99.9, 100.0, 100.2, 99.8, 100.0],
+)
+
+
+@pytest.fixture
+def told(write_study, turns):
+    """Return a function that says which margins a folder's A/A noise lets be tested."""
+
+    def of(margin, rows=None):
+        same = AA_DESIGN.format(margin="2 %", more='expect = "same"')
+        one = write_study(same, rows or turns(*STEADY), name="a/same")
+        judged = AA_DESIGN.format(margin=margin, more="")
+        other = write_study(judged, turns(*STEADY), name="a/patch")
+        return listing.testable_text([listing.checked(one), listing.checked(other)])
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("margin", "words"),
+    [
+        ("2 %", "the margin of 2 % can be tested: A/A noise is +-0.18 % there"),
+        ("0.1 %", "the margin of 0.1 % is not testable with this n: A/A noise is"),
+    ],
+)
+def test_check_says_which_margins_the_noise_lets_be_tested(told, margin, words):
+    (line,) = told(margin).splitlines()
+    assert line.startswith("a/patch: router throughput tcp: ")
+    assert words in line
+    assert "(a/same)" in line
+
+
+def test_a_study_in_which_time_and_variant_are_one_tells_no_noise(told, turns):
+    rows = sorted(turns(*STEADY), key=lambda row: row["variant"])
+    rows = [row | {"position": place} for place, row in enumerate(rows, start=1)]
+    assert told("2 %", rows) == ""
+
+
+def test_a_copy_of_the_baseline_serves_its_own_study(write_study, turns):
+    copies = [
+        row | {"variant": "base2", "position": row["position"] + 0.5}
+        for row in turns(*STEADY)
+        if row["variant"] == "patched"
+    ]
+    design = 'base2 = "base2"\n' + AA_DESIGN.format(margin="2 %", more="")
+    folder = write_study(design, [*turns(*STEADY), *copies])
+    assert "can be tested" in listing.testable_text([listing.checked(folder)])

@@ -333,6 +333,8 @@ def _check(arguments: argparse.Namespace) -> int:
             _say(listing.check_text(content))
     if arguments.json:
         _say(listing.as_json(contents))
+    elif told := listing.testable_text(contents):
+        _say("\n" + told)
     return max(statuses)
 
 

@@ -7,6 +7,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ import numpy as np
 import pandas as pd
 
 from patchstudy import checks, loaders
+from patchstudy.compare import Comparison, compare
 from patchstudy.errors import CaptureError, StudyError
 from patchstudy.findings import Assessment
-from patchstudy.metrics import metric
+from patchstudy.metrics import Scale, metric
 from patchstudy.records import Capture, Measurement, Profile, Severity
+from patchstudy.report import noise
 from patchstudy.report.results import results
 from patchstudy.report.table import Column, Table, to_text, visible
 from patchstudy.sentences import (
@@ -26,7 +29,7 @@ from patchstudy.sentences import (
     shared_unit,
     values_in_words,
 )
-from patchstudy.study import Role, open_study
+from patchstudy.study import Role, Study, open_study
 from patchstudy.units import for_people
 from patchstudy.verdicts import Finding
 
@@ -55,7 +58,8 @@ def checked(folder: Path) -> dict[str, Any]:
     -------
     dict
         ``study``, ``runs`` (counts by device, workload, variant and purpose),
-        ``files`` used, ``not_used`` with reasons, ``doubts``, and ``status``: 0 where
+        ``files`` used, ``not_used`` with reasons, ``doubts``, ``noise`` (what A/A
+        comparisons show) and ``margins`` to hold against it, and ``status``: 0 where
         nothing is doubtful, 1 where something is, 2 where a raw file cannot be read.
 
     Raises
@@ -64,7 +68,9 @@ def checked(folder: Path) -> dict[str, Any]:
         If the study cannot be used at all.
     """
     study = open_study(folder)
-    found = checks.check(checks.material(study))
+    material = checks.material(study)
+    found = checks.check(material)
+    compared = compare(material.units, material.asked, study.design, found)
     counts: dict[tuple[str, ...], int] = {}
     for run in study.runs:
         key = tuple(getattr(run, name) for name in _ORDER)
@@ -81,8 +87,39 @@ def checked(folder: Path) -> dict[str, Any]:
             for one in study.leftovers
         ],
         "doubts": [_doubt(one) for one in found],
+        "noise": [
+            asdict(one) for one in noise.of_study(study.name, compared, study.design)
+        ],
+        "margins": list(_margins(study, compared)),
         "status": _status(study.leftovers, found),
     }
+
+
+def _margins(study: Study, compared: Iterable[Comparison]) -> Iterator[dict[str, Any]]:
+    """Yield the relative margins that decide, for the variant that is judged."""
+    for one in compared:
+        planned, role = one.question.planned, one.question.role
+        decides = role in {Role.PRIMARY, Role.GUARD} and planned.expect != "same"
+        first = one.variant == study.design.patched[0]
+        if decides and first and planned.margin.scale is Scale.RATIO:
+            yield {
+                "study": study.name,
+                "device": one.question.device,
+                "workload": one.question.workload,
+                "metric": planned.metric.name,
+                "text": planned.margin.text,
+                "value": planned.margin.value,
+                "copy": study.design.base2 != "",
+            }
+
+
+def testable_text(contents: Sequence[Mapping[str, Any]]) -> str:
+    """Say which margins of these studies their A/A noise lets be tested; or nothing."""
+    bank = [noise.Noise(**one) for content in contents for one in content["noise"]]
+    told = [
+        noise.testable(one, bank) for content in contents for one in content["margins"]
+    ]
+    return "\n".join(visible(one) for one in told if one)
 
 
 def _doubt(one: checks.Doubt) -> dict[str, str]:

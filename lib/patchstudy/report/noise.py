@@ -6,9 +6,14 @@ interval says which margins can be tested on that device with as many runs.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+from patchstudy.compare import Comparison
+from patchstudy.metrics import Scale
+from patchstudy.records import Severity
+from patchstudy.study import Design, Role
 
 #: How many half-widths of an A/A interval a margin must span (STATISTICS 3.4).
 TESTABLE: Final = 2.0
@@ -41,6 +46,64 @@ class Noise:
     def least_margin(self) -> float:
         """Smallest margin that can be tested with so many runs, as a ratio."""
         return math.expm1(TESTABLE * math.log1p(self.half_width))
+
+
+def of_study(
+    name: str, compared: Sequence[Comparison], design: Design
+) -> Iterator[Noise]:
+    """Yield the noise that one study saw where it compared a build with itself.
+
+    Comparisons that a doubt caps (variants that did not take turns) say nothing of it.
+    """
+    for one in compared:
+        question = one.question
+        claimed = question.role is Role.PRIMARY and question.planned.expect == "same"
+        copy = design.base2 != "" and one.variant == design.base2
+        judged = claimed or (copy and str(question.role) in _JUDGED)
+        grave = {Severity.CAP, Severity.UNUSABLE}
+        capped = any(caveat.severity in grave for caveat in one.caveats)
+        if not judged or capped or one.scale is not Scale.RATIO:
+            continue
+        if one.effect is not None and one.baseline is not None:
+            interval = one.effect.interval(1 - design.alpha)
+            yield Noise(
+                study=name,
+                device=question.device,
+                metric=question.planned.metric.name,
+                workload=question.workload,
+                half_width=math.expm1((interval.high - interval.low) / 2),
+                sd=one.baseline.sd / one.baseline.mean,
+                units=one.baseline.n,
+            )
+
+
+def testable(margin: Mapping[str, Any], bank: Sequence[Noise]) -> str:
+    """Say whether a margin can be tested there; nothing where no noise is known.
+
+    Parameters
+    ----------
+    margin
+        ``study``, ``device``, ``metric``, ``workload``, ``text`` and ``value`` (a
+        ratio), and ``copy`` where the study has a copy of its baseline.
+    """
+    place = tuple(margin[name] for name in ("device", "metric", "workload"))
+    known = [
+        one
+        for one in bank
+        if (one.device, one.metric, one.workload) == place
+        and (one.study != margin["study"] or margin["copy"])
+    ]
+    if not known:
+        return ""
+    noise = min(known, key=lambda one: (one.study != margin["study"], one.half_width))
+    can = margin["value"] >= noise.least_margin
+    answer = "can be tested" if can else "is not testable with this n"
+    return (
+        f"{margin['study']}: {' '.join(place)}: "
+        f"the margin of {margin['text']} {answer}: A/A noise is "
+        f"+-{percent(noise.half_width)} there with {noise.units} units of the baseline "
+        f"({noise.study}), so {percent(noise.least_margin)} or more can be"
+    )
 
 
 def aa_bank(reports: Mapping[str, Mapping[str, Any]]) -> tuple[Noise, ...]:
