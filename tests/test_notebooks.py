@@ -91,7 +91,7 @@ def test_the_kernel_is_any_python_3(notebook):
 
 
 def test_the_default_study_is_shipped(notebook):
-    (value,) = (
+    value, *_ = (
         ast.literal_eval(line.value)
         for line in ast.parse(source(code(notebook)[0])).body
     )

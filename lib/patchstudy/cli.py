@@ -111,6 +111,12 @@ def _add_report(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
         metavar="FILE",
         help="run this notebook instead of the shipped one",
     )
+    command.add_argument(
+        "--redact",
+        action="store_true",
+        help="keep names of hosts and users, and addresses, that raw files hold out of "
+        "all files (out of the text they are kept always)",
+    )
     command.add_argument("--quiet", action="store_true", help="show no progress")
     command.set_defaults(run=_report)
 
@@ -140,6 +146,12 @@ def _add_text(commands: Any) -> None:  # noqa: ANN401
         epilog="example: patchstudy text data/qmi_wwan/qmap-headroom",
     )
     command.add_argument("study", type=Path, metavar="STUDY")
+    command.add_argument(
+        "--no-redact",
+        action="store_false",
+        dest="redact",
+        help="keep names of hosts and users, and addresses, that raw files hold",
+    )
     command.set_defaults(run=_text)
 
 
@@ -278,6 +290,7 @@ def _report(arguments: argparse.Namespace) -> int:
         formats=arguments.formats,
         notebook=arguments.notebook or batch.shipped("patch.ipynb"),
         jobs=arguments.jobs,
+        redact=arguments.redact,
     )
     with _progress(len(folders), quiet=arguments.quiet) as tell:
         outcomes = batch.report_all(folders, order, tell=tell)
@@ -342,7 +355,8 @@ def _text(arguments: argparse.Namespace) -> int:
     from patchstudy.report import text
 
     assessment = _assessed(arguments.study)
-    sys.stdout.write(text.text(assessment))
+    shown = text.for_mail(assessment) if arguments.redact else assessment
+    sys.stdout.write(text.text(shown))
     return _unread(assessment)
 
 

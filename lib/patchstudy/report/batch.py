@@ -18,8 +18,8 @@ from patchstudy.report.html import to_html
 from patchstudy.report.pdf import to_pdf
 from patchstudy.report.run import execute
 from patchstudy.report.table import as_markdown
-from patchstudy.report.text import text
-from patchstudy.study import open_study
+from patchstudy.report.text import for_mail, text
+from patchstudy.study import hide, open_study
 
 FORMATS: Final = ("html", "pdf", "text")
 #: Longest time for one cell of a notebook.
@@ -72,12 +72,16 @@ class Order:
         The notebook that is run for each study, with a parameter ``study``.
     jobs
         How many studies are done at once.
+    redact
+        Keep names and addresses of the raw files out of every file; out of the block
+        for the mailing list they are kept always.
     """
 
     out: Path
     formats: tuple[str, ...]
     notebook: Path
     jobs: int
+    redact: bool = False
 
 
 def shipped(name: str) -> Path:
@@ -151,7 +155,7 @@ def report_all(
 def _report(folder: Path, order: Order) -> Outcome:
     name = "/".join(folder.resolve().parts[-2:])
     try:
-        assessment = assess(open_study(folder))
+        assessment = assess(hide(open_study(folder), wanted=order.redact))
         made = dict(_files(assessment, order))
         target = order.out / name
         target.mkdir(parents=True, exist_ok=True)
@@ -183,12 +187,13 @@ def _files(assessment: Assessment, order: Order) -> Iterator[tuple[str, bytes]]:
     target = order.out / study.name
     target.mkdir(parents=True, exist_ok=True)
     place = os.path.relpath(study.folder.resolve(), target.resolve())
-    done = execute(order.notebook, {"study": place}, cwd=target, timeout_s=TIMEOUT_S)
+    parameters = {"study": place} | ({"redact": True} if order.redact else {})
+    done = execute(order.notebook, parameters, cwd=target, timeout_s=TIMEOUT_S)
     _require_same(done, content, order.notebook)
     yield f"{_REPORT}.ipynb", _notebook(done)
     yield f"{_REPORT}.json", results.to_bytes(content)
     if "text" in order.formats:
-        yield f"{_REPORT}.txt", text(assessment).encode("ascii")
+        yield f"{_REPORT}.txt", text(for_mail(assessment)).encode("ascii")
     titled = _titled(done, study.title)
     if "html" in order.formats:
         yield f"{_REPORT}.html", to_html(titled, title=study.title).encode("utf-8")

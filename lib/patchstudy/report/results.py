@@ -388,6 +388,7 @@ def _provenance(study: Study) -> dict[str, Any]:
         ],
         "versions": {name: version(name) for name in _LIBRARIES},
         "tools": _tools(study.runs),
+        "hidden_names": study.hidden,
     }
 
 

@@ -877,6 +877,7 @@ def provenance(assessment: Assessment) -> tuple[Part, ...]:
         Note("text", f"study.toml: sha256 {assessment.study.design.digest}."),
         Note("text", f"Results (report.json): sha256 {digest(content)}."),
         Note("text", f"Made by: {made['command']}, with {versions}."),
+        *_hidden_words(made["hidden_names"]),
     )
 
 
@@ -884,6 +885,15 @@ def _published(told: Mapping[str, Sequence[str]]) -> Iterator[Note]:
     """Say of each device whose values were published where they were."""
     for device, places in told.items():
         yield Note("text", f"{device}: not measured here; from {'; '.join(places)}.")
+
+
+def _hidden_words(count: int) -> Iterator[Note]:
+    if count:
+        yield Note(
+            "text",
+            f"{count} name(s) of hosts or users, or addresses, of the raw files are "
+            "replaced (host-1, user-1, mac-1, address-1); the raw files hold them.",
+        )
 
 
 def _of(assessment: Assessment, *roles: Role) -> list[Finding]:

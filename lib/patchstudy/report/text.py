@@ -15,11 +15,11 @@ from patchstudy import claims
 from patchstudy.checks import Doubt
 from patchstudy.compare import Comparison
 from patchstudy.errors import printable
-from patchstudy.findings import Assessment
+from patchstudy.findings import Assessment, assess
 from patchstudy.metrics import Scale
 from patchstudy.records import Severity
 from patchstudy.sentences import replication_in_words, shared_unit, values_in_words
-from patchstudy.study import Role, is_published
+from patchstudy.study import Role, hide, is_published
 from patchstudy.verdicts import (
     AT_LEAST,
     LAYOUT_NOISE,
@@ -67,6 +67,12 @@ _MEANINGS: Final = {
     "BROKEN": "harm shown, beyond the margin",
     "n/m": "declared but not measured",
 }
+
+
+def for_mail(assessment: Assessment) -> Assessment:
+    """Return the same without names and addresses of the raw files (``study.hide``)."""
+    hidden = hide(assessment.study)
+    return assessment if hidden is assessment.study else assess(hidden)
 
 
 def text(assessment: Assessment) -> str:

@@ -21,6 +21,7 @@ from patchstudy.study.folder import (
     of_files,
     open_study,
 )
+from patchstudy.study.hidden import hide
 from patchstudy.study.stored import StoredPlan, declared_margins
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "StoredPlan",
     "Study",
     "declared_margins",
+    "hide",
     "is_published",
     "of_files",
     "open_study",

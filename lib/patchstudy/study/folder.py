@@ -143,6 +143,8 @@ class Study:
         What ``patchstudy plan --store`` left in ``plan.json``; None without one.
     patch
         The patch as mailed, of ``patch.mbox``; None without one.
+    hidden
+        How many names and addresses of raw files were replaced (``hide``).
     """
 
     folder: Path
@@ -154,6 +156,7 @@ class Study:
     files: Mapping[str, str]
     plan: StoredPlan | None = None
     patch: Patch | None = None
+    hidden: int = 0
 
     @property
     def title(self) -> str:
