@@ -268,6 +268,12 @@ def test_a_word_among_plain_counters_is_a_fact():
     assert value(capture, "event:pool_level", kind="gauge") == 9
 
 
+def test_what_a_driver_was_set_to_is_a_fact_and_no_counter():
+    capture = read("counters", "hits 1\nruns 2\ntimer_pair_ns_x1000 180000\n")
+    assert capture.facts == {"timer_pair_ns_x1000": 180000}
+    assert value(capture, "event:timer_pair_ns_x1000", kind="gauge") == 180000
+
+
 def test_a_counter_that_stands_twice_is_refused():
     with pytest.raises(CaptureError, match=r"file:2: 'hits 2' is not a new name"):
         read("counters", "hits 1\nhits 2\n")

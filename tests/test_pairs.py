@@ -164,6 +164,12 @@ def test_the_time_and_number_of_allocations_between_two_readings():
     assert "event:alloc_max_ns" not in delta
 
 
+def test_a_bin_that_was_empty_before_counts_from_zero():
+    delta = golden("counters/tcp-p5.tmi_stats.{}.txt")
+    bins = [value for name, value in delta.items() if name.startswith("event:hist_")]
+    assert sum(bins) == delta["event:alloc_count"]
+
+
 def test_the_kernel_forwarded_what_nstat_and_its_history_say(shared):
     folder = shared / "corpus/sys/nstat"
     pair = [load(folder / f"cap-a-z-{time}.json") for time in ("before", "after")]

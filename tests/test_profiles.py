@@ -1,8 +1,13 @@
 """Profiles of both variants become shares of symbols and their difference."""
 
+from dataclasses import replace
+
 import pytest
 
-from patchstudy import profiles
+from patchstudy import profiles, stats
+from patchstudy.loaders import load
+from patchstudy.moved import Moved
+from patchstudy.origins import origin
 from patchstudy.records import Profile, Stack
 from patchstudy.study import open_study
 
@@ -78,6 +83,120 @@ def test_a_profile_of_one_variant_has_no_difference(profiled):
     study = profiled(baseline=["main;copy 1\nmain;send 1\n"])
     assert profiles.difference(study).empty
     assert list(profiles.difference(study)) == list(profiles.DIFFERENCE_COLUMNS)
+
+
+def test_two_profiles_of_each_give_the_change_an_interval(profiled):
+    study = profiled(
+        baseline=["main;copy 40\nmain;send 60\n", "main;copy 44\nmain;send 56\n"],
+        patched=["main;copy 10\nmain;send 90\n", "main;copy 14\nmain;send 86\n"],
+    )
+    row = profiles.difference(study).set_index("symbol").loc["copy"]
+    found = stats.welch([0.40, 0.44], [0.10, 0.14]).interval(0.95)
+    assert row["change"] == pytest.approx(-0.3)
+    assert (row["change_low"], row["change_high"]) == pytest.approx(
+        (found.low, found.high)
+    )
+    assert (row["profiles_baseline"], row["profiles_patched"]) == (2, 2)
+
+
+def test_one_profile_each_has_no_interval(profiled):
+    study = profiled(
+        baseline=["main;copy 1\nmain;x 1\n"], patched=["main;x 1\nmain;y 1\n"]
+    )
+    table = profiles.difference(study)
+    assert table[["change_low", "change_high"]].isna().all(axis=None)
+
+
+def test_the_cost_spreads_the_cpu_time_of_the_run_over_its_packets(profiled):
+    study = profiled(
+        baseline=["main;copy_[k] 30\nmain;send 50\nswapper;default_idle_[k] 20\n"],
+        patched=["main;send 100\nmain;y 0\n"],
+    )
+    one = replace(profiles.profile_runs(study)[0])
+    moves = Moved(seconds=2.0, byte=None, packet=1000, cpu_s=1.6, rate=None,
+                  counters=("packets: x", "CPU time: y"), missing=())  # fmt: skip
+    one.__dict__["moved"] = moves
+    cost, words = one.cost
+    assert cost * one.own["copy"] == pytest.approx(1.6 / 1000 * 30 / 80)
+    assert words == "share of the busy samples; packets: x; CPU time: y"
+
+
+def test_without_counters_the_cost_is_absent_with_the_reason(profiled):
+    study = profiled(baseline=["main;copy 1\nmain;x 1\n"])
+    cost, words = profiles.profile_runs(study)[0].cost
+    assert cost is None
+    assert "no counter of packets" in words
+
+
+@pytest.mark.parametrize(
+    ("frame", "place", "where"),
+    [
+        pytest.param("ip_rcv_[k]", None, "kernel", id="mark of the kernel"),
+        pytest.param("ip_rcv", "[kernel.kallsyms]", "kernel", id="kernel"),
+        pytest.param("ip_rcv", "/usr/lib/debug/vmlinux", "kernel", id="vmlinux"),
+        pytest.param("qmimux_rx_fixup", "[qmi_wwan]", "module", id="module"),
+        pytest.param("f", "/lib/modules/6.1/x/qmi_wwan.ko.xz", "module", id="file"),
+        pytest.param("read", "/usr/bin/iperf3", "user", id="user"),
+        pytest.param("clock_gettime", "[vdso]", "user", id="vdso"),
+        pytest.param("mwait_idle_with_hints.constprop.0", None, "idle", id="idle"),
+        pytest.param("0x7f", "[unknown]", "not told", id="unknown"),
+        pytest.param("ip_rcv", None, "not told", id="a name alone"),
+    ],
+)
+def test_where_a_frame_lies(frame, place, where):
+    stack = Stack(frames=(frame,), weight=1, objects=() if place is None else (place,))
+    assert origin(stack) == where
+
+
+def test_an_inlined_frame_lies_where_its_caller_does():
+    stack = Stack(
+        frames=("main", "f", "g"), weight=1, objects=("/bin/x", "[veth]", "inlined")
+    )
+    assert origin(stack) == "module"
+
+
+def test_shares_by_origin_add_up_to_one():
+    found = profiles.by_origin(
+        profile(("a;b_[k]", 3), ("a;c", 1), ("swapper;do_idle_[k]", 4))
+    )
+    assert found == {"kernel": 0.375, "not told": 0.125, "idle": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        pytest.param("cycles:ppp", True, id="cycles"),
+        pytest.param("cpu-clock", True, id="clock"),
+        pytest.param("", True, id="not told"),
+        pytest.param("page-faults", False, id="page faults"),
+        pytest.param("kmem:kmalloc", False, id="tracepoint"),
+    ],
+)
+def test_whether_an_event_samples_time(event, told):
+    assert profiles.samples_time(event) is told
+
+
+def test_new_and_gone_symbols_are_named(profiled):
+    study = profiled(
+        baseline=["main;copy 5\nmain;send 95\n"],
+        patched=["main;send 93\nmain;wait 7\n"],
+    )
+    assert profiles.appeared(profiles.difference(study)) == (["wait"], ["copy"])
+
+
+def test_the_pair_of_the_corpus(shared):
+    """42 of 2384 samples hold pskb_expand_head before, 0 of 2239 after.
+
+    The folded files have periods as weights, nearly the same for every sample.
+    """
+    folder = shared / "corpus" / "sys" / "folded"
+    shares = []
+    for name in ("before", "after"):
+        (one,) = load(folder / f"cap-ha-{name}.txt").profiles
+        shares.append(profiles.inclusive(one).get("pskb_expand_head", 0.0))
+        held = profiles.holding(one, ["pskb_expand_head"]) / one.total
+        assert held == pytest.approx(shares[-1])
+    assert shares == [pytest.approx(42 / 2384, rel=1e-4), 0.0]
 
 
 def test_evidence_gives_the_share_of_each_variant(profiled):

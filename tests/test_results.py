@@ -30,7 +30,8 @@ COMPARISON = {
 }  # fmt: skip
 OURS = {
     "question", "setting", "devices", "mechanism", "design", "failed_runs",
-    "devices_together", "variance_components", "patch", "title",
+    "devices_together", "variance_components", "patch", "title", "explained",
+    "profile", "calls", "counters",
 }  # fmt: skip
 OURS_COMPARISON = {
     "unit", "labels", "tool", "place", "blocks", "companion", "margin", "guard",

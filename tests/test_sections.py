@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from patchstudy.findings import assess
-from patchstudy.report import sections
+from patchstudy.report import sections, why
 from patchstudy.report.table import Note, Table, Vector
 from patchstudy.study import open_study
 
@@ -14,18 +14,19 @@ DATA = Path(__file__).parents[1] / "data"
 SHIPPED = sorted(
     path.parent.relative_to(DATA).as_posix() for path in DATA.glob("*/*/study.toml")
 )
-SECTIONS = sorted(
-    name
-    for name, function in inspect.getmembers(sections, inspect.isfunction)
-    if function.__module__ == sections.__name__
+SECTIONS = {
+    name: function
+    for module in (sections, why)
+    for name, function in inspect.getmembers(module, inspect.isfunction)
+    if function.__module__ == module.__name__
     and not name.startswith("_")
     and name != "show"
-)
+}
 
 
 def parts(name, assessment):
     """Return the parts of a section as a list."""
-    made = getattr(sections, name)(assessment)
+    made = SECTIONS[name](assessment)
     return list(made) if isinstance(made, tuple) else [made]
 
 
@@ -70,7 +71,17 @@ def assert_described(part):
         ("course", "No tool printed intervals."),
         ("treatment", "No fact of the runs is recorded, so this cannot be told."),
         ("mechanism", "No mechanism is declared or profiled."),
+        (
+            "explained",
+            "No symbol is named and no profile was taken: nothing can be predicted.",
+        ),
         ("profile", "There is no profile of both variants."),
+        ("costs", "There is no profile of both variants."),
+        ("flame", "There is no profile of both variants."),
+        ("function_calls", "No calls were counted."),
+        ("call_costs", "No histogram of the cost of calls was recorded."),
+        ("counters", "No counter was read in both variants."),
+        ("cpus", "No tool tells the load of single CPUs."),
         ("exploratory", "No further metric was measured."),
         ("claims", "No claim of a mail is recorded in study.toml."),
     ],

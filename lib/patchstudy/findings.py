@@ -7,11 +7,13 @@ several are needed: substitutes, placebo builds, failed runs.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
-from patchstudy import checks, failures, profiles
+from patchstudy import checks, failures
 from patchstudy.checks import Doubt, Material
 from patchstudy.compare import Comparison, compare, described, margin_on_scale
+from patchstudy.counters import Counted, counters
 from patchstudy.decisions import (
     Decision,
     DeviceDecision,
@@ -21,13 +23,14 @@ from patchstudy.decisions import (
     per_device,
     uneven_rate,
 )
+from patchstudy.explained import explained
 from patchstudy.failures import Failures
+from patchstudy.mechanism import Explanation, explanations
 from patchstudy.metrics import Better, Kind, Metric, Scale
 from patchstudy.records import Severity
 from patchstudy.sentences import (
     failed_sentence,
     headline,
-    profile_sentence,
     sentence_of,
 )
 from patchstudy.study import Design, Margin, Planned, Role, Study, is_published
@@ -48,15 +51,7 @@ from patchstudy.verdicts import (
     qualifiers_of,
     verdict_of,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """What the profiles say about a symbol that the study names as the mechanism."""
-
-    evidence: profiles.Evidence
-    expect: str
-    sentence: str
+from patchstudy.weighing import Explained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +64,15 @@ class Assessment:
     findings: tuple[Finding, ...]
     failures: tuple[Failures, ...]
     explanations: tuple[Explanation, ...]
+    explained: tuple[Explained, ...]
     devices: tuple[DeviceDecision, ...]
     decision: Decision
     sentence: str
+
+    @cached_property
+    def counted(self) -> tuple[Counted, ...]:
+        """Which counters changed, of all that were read; worked out when asked for."""
+        return counters(self.study, self.material.runs)
 
 
 def assess(study: Study) -> Assessment:
@@ -96,7 +97,8 @@ def assess(study: Study) -> Assessment:
         doubts=_all_doubts(doubts, compared),
         findings=findings,
         failures=failed,
-        explanations=tuple(_explanations(study)),
+        explanations=tuple(explanations(study)),
+        explained=explained(study, material.runs, compared),
         devices=devices,
         decision=decision,
         sentence=headline(decision, judged, shown, study.design.metrics),
@@ -363,15 +365,3 @@ def _values(one: Failures) -> tuple[list[float], list[float]]:
         for side in (one.baseline, one.patched)
     )
     return base, new
-
-
-def _explanations(study: Study) -> Iterator[Explanation]:
-    for planned in study.design.metrics:
-        family, _, symbol = planned.metric.name.partition(":")
-        if planned.role is Role.MECHANISM and family == "profile_share":
-            for evidence in profiles.evidence(study, symbol):
-                yield Explanation(
-                    evidence=evidence,
-                    expect=planned.expect,
-                    sentence=profile_sentence(study, evidence),
-                )

@@ -1,35 +1,94 @@
-"""Profiles of the variants: shares of symbols, and their difference.
+"""Profiles of the variants: shares and costs of symbols, and their difference.
 
 Profile runs are evidence of the mechanism. They are never pooled with measured runs:
-the probe itself slows what it watches.
+the probe itself slows what it watches. The inclusive share of a symbol is that of the
+stacks that hold it, its own (self) share that of the stacks that end in it; the two are
+never mixed, and events are never added up.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
+from patchstudy import stats
+from patchstudy.moved import Moved, moved
+from patchstudy.origins import bare, idle, origin
 from patchstudy.records import Profile
-from patchstudy.study import Run, Study
+from patchstudy.study import Design, Run, Study
 
 DIFFERENCE_COLUMNS: Final = (
-    "device", "workload", "symbol", "inclusive_baseline", "inclusive_patched",
-    "self_baseline", "self_patched", "change",
+    "device", "workload", "event", "symbol", "origin", "inclusive_baseline",
+    "inclusive_patched", "self_baseline", "self_patched", "change", "change_low",
+    "change_high", "cost_baseline", "cost_patched", "self_cost_baseline",
+    "self_cost_patched", "profiles_baseline", "profiles_patched",
 )  # fmt: skip
-
-
 #: Share from which a symbol that is gone or new is worth a line.
 NOTABLE: Final = 0.01
+#: Beginnings of the names of events that sample time, the ones first looked at.
+_TIME: Final = ("cpu-clock", "task-clock", "cycles", "cpu-cycles", "cpu_core/cycles")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ProfileRun:
     """One profile of one variant, with the file that it came from."""
 
     run: Run
     path: str
     profile: Profile
+
+    @cached_property
+    def moved(self) -> Moved:
+        """What this run moved while it was profiled."""
+        return moved(self.run)
+
+    @cached_property
+    def inclusive(self) -> dict[str, float]:
+        """Share of the weight in stacks that hold a symbol, as ``inclusive``."""
+        return inclusive(self.profile)
+
+    @cached_property
+    def own(self) -> dict[str, float]:
+        """Share of the weight in stacks that end in a symbol, as ``own``."""
+        return own(self.profile)
+
+    @cached_property
+    def cost(self) -> tuple[float | None, str]:
+        """CPU seconds per packet of the whole profile, or None; and how they are known.
+
+        The CPU time of the run over its packets, spread over the samples that are not
+        idle. Where no tool tells the CPU time, samples times period of a clock.
+        """
+        busy, packets = busy_share(self.profile), self.moved.packet
+        if packets and self.moved.cpu_s is not None and busy:
+            words = "; ".join(("share of the busy samples", *self.moved.counters))
+            return self.moved.cpu_s / busy / packets, words
+        if packets and self.profile.unit == "ns":
+            seconds = self.profile.total * 1e-9
+            return seconds / packets, "samples x period, as if sampled all the time"
+        return None, "; ".join(self.moved.missing) or "every sample is idle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """The profiles of one event on one device and workload.
+
+    Attributes
+    ----------
+    profiles
+        Variant -> its profiles, one a run.
+    left_out
+        Events that were profiled too; they are not added to this one.
+    """
+
+    device: str
+    workload: str
+    event: str
+    profiles: Mapping[str, tuple[ProfileRun, ...]]
+    left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +99,12 @@ class Evidence:
     ----------
     shares
         Variant -> inclusive shares, one per profile.
+    costs
+        Variant -> CPU seconds per packet, one per profile where known.
+    weights
+        Variant -> weight of the stacks with the symbol, and of all, one per profile.
+    unit
+        Unit of the weights, ``"sample"`` where the file does not tell.
     paths
         The files that they came from.
     """
@@ -48,26 +113,72 @@ class Evidence:
     workload: str
     symbol: str
     shares: Mapping[str, tuple[float, ...]]
+    costs: Mapping[str, tuple[float, ...]]
+    weights: Mapping[str, tuple[tuple[float, float], ...]]
+    unit: str
     paths: tuple[str, ...]
 
 
 def profile_runs(study: Study) -> tuple[ProfileRun, ...]:
     """Return every profile with a weight, from the runs that do not measure.
 
-    Of a file with several events the first is taken: they cannot be added up.
+    Of several files of one run with the same event the one with the most stacks counts:
+    they are views of one recording.
     """
+    found: dict[tuple[int, str], ProfileRun] = {}
+    for at, run in enumerate(study.runs):
+        for source in () if run.measuring else run.sources:
+            for profile in source.capture.profiles:
+                key = (at, profile.event or "")
+                known = found.get(key)
+                fewer = known and len(known.profile.stacks) >= len(profile.stacks)
+                if profile.total > 0 and not fewer:
+                    path = source.capture.path.relative_to(study.folder).as_posix()
+                    found[key] = ProfileRun(run=run, path=path, profile=profile)
+    return tuple(found.values())
+
+
+def cells(study: Study) -> tuple[Cell, ...]:
+    """Return the profiles by device and workload, of one event each.
+
+    It is an event of both variants if there is one, and one that samples time before
+    any other; of several such, the first.
+    """
+    grouped: dict[tuple[str, str], list[ProfileRun]] = {}
+    for one in profile_runs(study):
+        grouped.setdefault((one.run.device, one.run.workload), []).append(one)
     return tuple(
-        ProfileRun(
-            run=run,
-            path=source.capture.path.relative_to(study.folder).as_posix(),
-            profile=profile,
-        )
-        for run in study.runs
-        if not run.measuring
-        for source in run.sources
-        for profile in source.capture.profiles[:1]
-        if profile.total > 0
+        _cell(device, workload, found, study.design)
+        for (device, workload), found in sorted(grouped.items())
     )
+
+
+def _cell(
+    device: str, workload: str, found: Sequence[ProfileRun], design: Design
+) -> Cell:
+    variants: dict[str, set[str]] = {}
+    for one in found:
+        variants.setdefault(one.profile.event or "", set()).add(one.run.variant)
+    judged = {design.baseline, design.patched[0]}
+    event = max(
+        variants, key=lambda name: (len(variants[name] & judged), samples_time(name))
+    )
+    chosen: dict[str, tuple[ProfileRun, ...]] = {}
+    for one in found:
+        if (one.profile.event or "") == event:
+            chosen[one.run.variant] = (*chosen.get(one.run.variant, ()), one)
+    return Cell(
+        device=device,
+        workload=workload,
+        event=event,
+        profiles=chosen,
+        left_out=tuple(name or "not told" for name in variants if name != event),
+    )
+
+
+def samples_time(event: str) -> bool:
+    """Say whether an event samples time; one that is not told is taken to."""
+    return not event or event.startswith(_TIME)
 
 
 def inclusive(profile: Profile) -> dict[str, float]:
@@ -90,34 +201,56 @@ def own(profile: Profile) -> dict[str, float]:
     return shares
 
 
-def bare(frame: str) -> str:
-    """Return the symbol without the mark of kernel, inlined or compiled code."""
-    for mark in ("_[k]", "_[i]", "_[j]", "_[w]"):
-        frame = frame.removesuffix(mark)
-    return frame
+def holding(profile: Profile, symbols: Iterable[str]) -> float:
+    """Weight of the stacks that hold any of these symbols, each stack once."""
+    named = set(symbols)
+    return sum(
+        stack.weight
+        for stack in profile.stacks
+        if not named.isdisjoint(map(bare, stack.frames))
+    )
+
+
+def busy_share(profile: Profile) -> float:
+    """Share of the weight in stacks that do not end in the idle loop."""
+    waiting = sum(one.weight for one in profile.stacks if idle(one))
+    return 1 - waiting / profile.total
+
+
+def by_origin(profile: Profile) -> dict[str, float]:
+    """Share of the weight by where the leaf lies: kernel, module, user, idle."""
+    shares: dict[str, float] = {}
+    for stack in profile.stacks:
+        name = origin(stack)
+        shares[name] = shares.get(name, 0.0) + stack.weight / profile.total
+    return shares
+
+
+# ---- difference ---------------------------------------------------------------------
 
 
 def difference(study: Study) -> pd.DataFrame:
     """One row per device, workload and symbol in the profiles of both variants.
 
-    Several profiles of one variant are averaged, each with the same weight.
+    Several profiles of one variant are averaged, each with the same weight: the run is
+    what is repeated, not the sample.
 
     Returns
     -------
     pandas.DataFrame
         Columns ``DIFFERENCE_COLUMNS``; shares between 0 and 1; ``change`` is the
-        inclusive share patched minus baseline; the largest change first.
+        inclusive share patched minus baseline with the ends of its t interval (Welch;
+        NaN below two profiles of each); costs in CPU seconds per packet, NaN where not
+        known; ``profiles_*`` how many there are; the largest change first.
     """
-    names = {study.design.baseline: "baseline", study.design.patched[0]: "patched"}
-    cells: dict[tuple[str, str], dict[str, list[Profile]]] = {}
-    for one in profile_runs(study):
-        if one.run.variant in names:
-            cell = cells.setdefault((one.run.device, one.run.workload), {})
-            cell.setdefault(names[one.run.variant], []).append(one.profile)
+    judged = (study.design.baseline, study.design.patched[0])
+    confidence = 1 - study.design.alpha
     tables = [
-        _cell_difference(device, workload, profiles)
-        for (device, workload), profiles in sorted(cells.items())
-        if len(profiles) == 2
+        _cell_difference(
+            cell, cell.profiles[judged[0]], cell.profiles[judged[1]], confidence
+        )
+        for cell in cells(study)
+        if all(one in cell.profiles for one in judged)
     ]
     empty = pd.DataFrame(columns=list(DIFFERENCE_COLUMNS))
     return pd.concat(tables, ignore_index=True) if tables else empty
@@ -137,6 +270,32 @@ def telling(difference: pd.DataFrame, named: Sequence[str], top: int) -> pd.Data
     return pd.concat(parts, ignore_index=True) if parts else difference
 
 
+def dearest(difference: pd.DataFrame, top: int) -> pd.DataFrame:
+    """The symbols of the largest own cost per packet, at most ``top`` of a cell.
+
+    Rows without a known cost and idle symbols are left out.
+    """
+    known = difference.dropna(subset=["self_cost_baseline", "self_cost_patched"])
+    known = known[known["origin"] != "idle"]
+    costs = known[["self_cost_baseline", "self_cost_patched"]].max(axis=1)
+    order = costs.sort_values(ascending=False, kind="stable").index
+    ranked = known.loc[order].groupby(["device", "workload"], sort=False).head(top)
+    return ranked.reset_index(drop=True)
+
+
+def appeared(difference: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Symbols that are new and that are gone, each at least ``NOTABLE``.
+
+    Inclusive: a symbol is gone where no stack of the other variant holds it.
+    """
+    base, new = difference["inclusive_baseline"], difference["inclusive_patched"]
+    names = difference["symbol"]
+    return (
+        names[(base == 0) & (new >= NOTABLE)].tolist(),
+        names[(new == 0) & (base >= NOTABLE)].tolist(),
+    )
+
+
 def _telling(rows: pd.DataFrame, named: Sequence[str]) -> pd.Index:
     shares = rows[["inclusive_baseline", "inclusive_patched"]]
     gone = (shares.min(axis=1) == 0) & (shares.max(axis=1) >= NOTABLE)
@@ -148,39 +307,106 @@ def _telling(rows: pd.DataFrame, named: Sequence[str]) -> pd.Index:
 
 
 def _cell_difference(
-    device: str, workload: str, profiles: Mapping[str, list[Profile]]
+    cell: Cell,
+    base: Sequence[ProfileRun],
+    new: Sequence[ProfileRun],
+    confidence: float,
 ) -> pd.DataFrame:
-    columns = {
-        f"{kind}_{variant}": _mean(function(one) for one in profiles[variant])
-        for kind, function in (("inclusive", inclusive), ("self", own))
-        for variant in ("baseline", "patched")
+    sides = {"baseline": base, "patched": new}
+    shares = {
+        (kind, variant): _per_run(getattr(one, attribute) for one in runs)
+        for kind, attribute in (("inclusive", "inclusive"), ("self", "own"))
+        for variant, runs in sides.items()
     }
-    table = pd.DataFrame(columns).fillna(0.0).rename_axis("symbol").reset_index()
-    change = table["inclusive_patched"] - table["inclusive_baseline"]
-    table = table.assign(device=device, workload=workload, change=change)
-    largest = change.abs().sort_values(ascending=False, kind="stable").index
+    symbols = sorted(set().union(*(one.columns for one in shares.values())))
+    shares = {
+        key: one.reindex(columns=symbols).fillna(0.0) for key, one in shares.items()
+    }
+    table = pd.DataFrame(
+        {f"{kind}_{variant}": one.mean() for (kind, variant), one in shares.items()}
+    )
+    for variant, runs in sides.items():
+        cost = np.array([np.nan if x.cost[0] is None else x.cost[0] for x in runs])
+        for kind, name in (("inclusive", "cost"), ("self", "self_cost")):
+            costs = shares[kind, variant].mul(cost, axis=0)
+            table[f"{name}_{variant}"] = costs.mean(skipna=False)
+        table[f"profiles_{variant}"] = len(runs)
+    low, high = _interval(
+        shares["inclusive", "baseline"], shares["inclusive", "patched"], confidence
+    )
+    origins = _origins(one.profile for one in (*base, *new))
+    table = table.assign(
+        device=cell.device,
+        workload=cell.workload,
+        event=cell.event,
+        symbol=table.index,
+        origin=[origins[name] for name in symbols],
+        change=table["inclusive_patched"] - table["inclusive_baseline"],
+        change_low=low,
+        change_high=high,
+    )
+    largest = table["change"].abs().sort_values(ascending=False, kind="stable").index
     return table.loc[largest, list(DIFFERENCE_COLUMNS)].reset_index(drop=True)
 
 
-def _mean(shares: Iterable[Mapping[str, float]]) -> pd.Series:
-    table = pd.DataFrame([dict(one) for one in shares]).fillna(0.0)
-    return table.mean().sort_index()
+def _per_run(shares: Iterable[Mapping[str, float]]) -> pd.DataFrame:
+    """One row per profile, one column per symbol."""
+    return pd.DataFrame([dict(one) for one in shares]).fillna(0.0)
+
+
+def _interval(
+    base: pd.DataFrame, new: pd.DataFrame, confidence: float
+) -> tuple[list[float], list[float]]:
+    """Ends of the t interval of each column's change; NaN below two rows of each."""
+    if min(len(base), len(new)) < 2:
+        return [np.nan] * base.shape[1], [np.nan] * base.shape[1]
+    found = [
+        stats.welch(base[name], new[name]).interval(confidence) for name in base.columns
+    ]
+    return [one.low for one in found], [one.high for one in found]
+
+
+def _origins(profiles: Iterable[Profile]) -> dict[str, str]:
+    """Where each symbol lies; of a name in several places, the one seen first."""
+    known: dict[str, str] = {}
+    for profile in profiles:
+        for stack in profile.stacks:
+            for at, frame in enumerate(stack.frames):
+                name = bare(frame)
+                if name not in known:
+                    known[name] = origin(stack, at)
+    return known
+
+
+# ---- one symbol ---------------------------------------------------------------------
 
 
 def evidence(study: Study, symbol: str) -> Iterator[Evidence]:
     """Yield what the profiles say about one symbol, per device and workload."""
-    cells: dict[tuple[str, str], list[ProfileRun]] = {}
-    for one in profile_runs(study):
-        cells.setdefault((one.run.device, one.run.workload), []).append(one)
-    for (device, workload), profiles in sorted(cells.items()):
-        shares: dict[str, tuple[float, ...]] = {}
-        for one in profiles:
-            share = inclusive(one.profile).get(symbol, 0.0)
-            shares[one.run.variant] = (*shares.get(one.run.variant, ()), share)
+    for cell in cells(study):
+        every = {
+            variant: [(one, one.inclusive.get(symbol, 0.0)) for one in found]
+            for variant, found in cell.profiles.items()
+        }
         yield Evidence(
-            device=device,
-            workload=workload,
+            device=cell.device,
+            workload=cell.workload,
             symbol=symbol,
-            shares=shares,
-            paths=tuple(one.path for one in profiles),
+            shares={name: tuple(x for _, x in found) for name, found in every.items()},
+            costs={
+                name: tuple(x * one.cost[0] for one, x in found if one.cost[0])
+                for name, found in every.items()
+            },
+            weights={
+                name: tuple(
+                    (x * one.profile.total, one.profile.total) for one, x in found
+                )
+                for name, found in every.items()
+            },
+            unit=_unit(one for found in cell.profiles.values() for one in found),
+            paths=tuple(one.path for found in cell.profiles.values() for one in found),
         )
+
+
+def _unit(found: Iterable[ProfileRun]) -> str:
+    return next((one.profile.unit for one in found if one.profile.unit), "sample")

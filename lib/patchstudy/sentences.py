@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from patchstudy import failures, profiles, stats
+from patchstudy import failures, stats
 from patchstudy.compare import Comparison, Goal, bare_count, error_rates, goal_of
 from patchstudy.decisions import (
     DECIDING,
@@ -15,7 +15,7 @@ from patchstudy.decisions import (
 )
 from patchstudy.failures import Failures
 from patchstudy.metrics import Kind, Scale
-from patchstudy.study import Planned, Role, Study
+from patchstudy.study import Planned, Role
 from patchstudy.units import prefix, significant
 from patchstudy.verdicts import (
     AT_LEAST,
@@ -383,18 +383,6 @@ def headline(
     ]
     where = f" on {names.pop()}" if len(names) == 1 else ""
     return f"{opening}{where}: {'; '.join(parts) or 'no primary metric measured'}."
-
-
-def profile_sentence(study: Study, evidence: profiles.Evidence) -> str:
-    """Say how large a share of each variant's profile a symbol has."""
-    parts = []
-    for variant in study.design.variants:
-        shares = evidence.shares.get(variant, ())
-        mean = f"{100 * sum(shares) / len(shares):.2f} %" if shares else "not profiled"
-        parts.append(f"{mean} of the {variant} profile")
-    one = all(len(shares) == 1 for shares in evidence.shares.values())
-    note = "one profile each, no interval" if one else "means of several profiles"
-    return f"{evidence.symbol} is in {' and '.join(parts)} ({note})."
 
 
 def failed_sentence(one: Failures) -> str:

@@ -103,7 +103,8 @@ def per_run(study: Study) -> pd.DataFrame:
     Beside what the files say there are ``packet_rate`` (packets of an interface over
     the elapsed time of the same pair of snapshots), ``cpu_per_byte`` (busy CPU seconds
     a second over received payload bytes a second) and ``cpu_per_packet``, joined
-    within the run.
+    within the run, and ``alloc_count`` and ``alloc_time`` (mean of a call) from the
+    counters ``alloc_count`` and ``alloc_ns`` of a driver.
 
     Returns
     -------
@@ -245,6 +246,7 @@ def _whole_run(one: Measurement) -> dict[str, object]:
 def _derived(told: pd.DataFrame, study: Study) -> Iterator[pd.DataFrame]:
     rates = _packet_rates(told)
     yield rates
+    yield from _allocations(told)
     capacity = _busy_cpus(told, study)
     if capacity.empty:
         return
@@ -274,6 +276,24 @@ def _packet_rates(told: pd.DataFrame) -> pd.DataFrame:
         labels=pd.Series(labels, index=joined.index, dtype=object),
         value=joined["value"] / joined["value_elapsed"],
         resolution=1 / joined["value_elapsed"],
+    )[list(RUN_COLUMNS)]
+
+
+def _allocations(told: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield how often a driver allocated by its own counters, and the mean time of it.
+
+    The time is that of ``alloc_ns`` over the calls of ``alloc_count``, of one file.
+    """
+    plain = told[told["labels"].map(len) == 0]
+    calls = plain[(plain["metric"] == "event:alloc_count") & (plain["value"] > 0)]
+    yield calls.assign(metric="alloc_count")
+    total = plain.loc[plain["metric"] == "event:alloc_ns", [*RUN_KEYS, "path", "value"]]
+    joined = calls.merge(total, on=[*RUN_KEYS, "path"], suffixes=("", "_ns"))
+    yield joined.assign(
+        metric="alloc_time",
+        value=joined["value_ns"] * 1e-9 / joined["value"],
+        exposure=np.nan,
+        resolution=np.nan,
     )[list(RUN_COLUMNS)]
 
 
@@ -416,7 +436,7 @@ def _question(
     if isinstance(chosen, str):
         return replace(blank, problem=chosen)
     tool, place, labels = chosen
-    unit = _unit_level(
+    unit = unit_level(
         series(runs, replace(blank, tool=tool, place=place, labels=labels)), design
     )
     return replace(blank, tool=tool, place=place, labels=labels, problem="", unit=unit)
@@ -493,7 +513,7 @@ def _listed(options: Iterable[tuple[str, str, Labels]]) -> str:
 # ---- units --------------------------------------------------------------------------
 
 
-def _unit_level(rows: pd.DataFrame, design: Design) -> str:
+def unit_level(rows: pd.DataFrame, design: Design) -> str:
     """Return the level at which units are counted.
 
     It is the declared one, unless no blocks pair the variants: then runs of one boot

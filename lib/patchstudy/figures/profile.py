@@ -1,6 +1,6 @@
-"""What the patch changed in the profile: shares of symbols, baseline and patched."""
+"""What the patch changed in the profile: shares and costs of symbols, paired bars."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import pandas as pd
 import seaborn.objects as so
@@ -37,11 +37,50 @@ def profile_difference(difference: pd.DataFrame, *, top: int = 12) -> so.Plot:
         If the table is empty.
     """
     theme.require(difference, _COLUMNS, "profile differences")
+    measure = _Measure("inclusive", 100.0, "Inclusive share of the profile [%]", ".1f")
+    return _paired(difference, top, measure)
+
+
+def profile_costs(difference: pd.DataFrame, *, top: int = 12) -> so.Plot:
+    """Draw the own cost of the first symbols in ns per packet, a bar per variant.
+
+    Parameters
+    ----------
+    difference
+        As ``profiles.dearest`` returns it; drawn in this order, first on top.
+    top
+        Symbols in each panel.
+
+    Raises
+    ------
+    ValueError
+        If the table is empty.
+    """
+    columns = ("self_cost_baseline", "self_cost_patched")
+    theme.require(difference, (*_COLUMNS[:3], *columns), "costs of symbols")
+    label = "Own CPU time (self) [ns per packet]"
+    return _paired(difference, top, _Measure("self_cost", 1e9, label, ".0f"))
+
+
+class _Measure(NamedTuple):
+    """Columns ``<name>_<variant>``, times this, are drawn under this label."""
+
+    name: str
+    scale: float
+    label: str
+    form: str
+
+    def of(self, symbols: pd.DataFrame, variant: str) -> pd.Series:
+        """Values of a variant as they are drawn."""
+        return self.scale * symbols[f"{self.name}_{variant}"].astype(float)
+
+
+def _paired(difference: pd.DataFrame, top: int, measure: _Measure) -> so.Plot:
     symbols = _first(difference, top)
-    bars = _bars(symbols)
+    bars = _bars(symbols, measure)
     looks = theme.looks(theme.VARIANT_COLORS)
     plot = (
-        so.Plot(bars, x="percent", y="at", color="variant", alpha="variant")
+        so.Plot(bars, x="shown", y="at", color="variant", alpha="variant")
         .facet(col="panel", wrap=1, order=theme.panel_order(symbols))
         .share(x=True, y=False)
         .add(theme.OnPanel(draw=_dress, rows=bars), legend=False)
@@ -50,7 +89,7 @@ def profile_difference(difference: pd.DataFrame, *, top: int = 12) -> so.Plot:
             color=so.Nominal({name: look.color for name, look in looks.items()}),
             alpha=so.Nominal(_ALPHA),
         )
-        .label(x="Inclusive share of the profile [%]", y="")
+        .label(x=measure.label, y="")
     )
     return theme.dressed(plot, height=_height(symbols))
 
@@ -62,16 +101,18 @@ def _first(difference: pd.DataFrame, top: int) -> pd.DataFrame:
     return table.assign(row=table.groupby("panel").cumcount())
 
 
-def _bars(symbols: pd.DataFrame) -> pd.DataFrame:
+def _bars(symbols: pd.DataFrame, measure: _Measure) -> pd.DataFrame:
     """One row per symbol and variant; ``at`` is the middle of its bar."""
     return pd.concat(
         [
             symbols.assign(
                 variant=variant,
-                percent=100 * symbols[f"inclusive_{variant}"].astype(float),
+                shown=values,
+                words=[format(one, measure.form) for one in values],
                 at=symbols["row"] + offset,
             )
             for variant, offset in (("baseline", -_BAR / 2), ("patched", _BAR / 2))
+            for values in [measure.of(symbols, variant)]
         ],
         ignore_index=True,
     )
@@ -85,10 +126,10 @@ def _dress(axes: Axes, rows: pd.DataFrame) -> None:
     )
     axes.set_ylim(len(symbols) - 0.45, -0.55)
     axes.grid(visible=False, axis="y")
-    for at, percent in zip(rows["at"], rows["percent"], strict=True):
+    for at, shown, words in zip(rows["at"], rows["shown"], rows["words"], strict=True):
         axes.annotate(
-            f"{percent:.1f}",
-            (percent, at),
+            words,
+            (shown, at),
             xytext=(3, 0),
             textcoords="offset points",
             va="center",

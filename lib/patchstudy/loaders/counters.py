@@ -6,8 +6,9 @@ line may hold several counters, as in /proc/net/sockstat: ``TCP: inuse 4 orphan 
 gives ``event:TCP.inuse`` and ``event:TCP.orphan``. A few lines may hold a word instead
 (``variant pool``); they become facts.
 
-Nothing in the file tells a counter from a state; names whose words say level, minimum
-or maximum get the label ``kind`` with ``gauge``.
+Nothing in the file tells a counter from a state; names whose words say level, minimum,
+maximum or now get the label ``kind`` with ``gauge``. What a driver was set to (size,
+threshold, the price of its clock: ``timer_...``) is a gauge too, and a fact.
 """
 
 import re
@@ -21,7 +22,8 @@ _ROW = re.compile(
 )
 _NUMBER = re.compile(r"-?\d{1,20}")
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
-_GAUGE = re.compile(r"(?:^|_)(?:level|min|max)(?:_|$)")
+_GAUGE = re.compile(r"(?:^|_)(?:level|min|max|now|size|threshold|timer)(?:_|$)")
+_SETTING = re.compile(r"(?:^|_)(?:size|threshold|timer)(?:_|$)")
 
 
 def sniff(raw: RawFile) -> bool:
@@ -53,7 +55,11 @@ def load(raw: RawFile) -> Capture:
             if isinstance(value, int)
         ),
         cumulative=True,
-        facts={name: value for name, value in values.items() if isinstance(value, str)},
+        facts={
+            name: value
+            for name, value in values.items()
+            if isinstance(value, str) or _SETTING.search(name)
+        },
         caveats=line_end(raw),
     )
 

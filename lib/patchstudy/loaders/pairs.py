@@ -1,5 +1,6 @@
 """The difference of two snapshots of one set of counters."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,8 +13,12 @@ from patchstudy.records import Capture, Caveat, Measurement, Severity
 #: Tools whose ticks of CPU time become shares.
 _CPU_TICKS: Final = {"proc_stat"}
 
-#: Tools that leave out counters that are 0, so that an absent one is a 0.
-_OMITS_ZEROS: Final = {"nstat"}
+#: Tools that leave out counters that are 0, so that an absent one is a 0, and which of
+#: them: a driver that counts a histogram prints the bins that hold something.
+_OMITS_ZEROS: Final = {
+    "nstat": re.compile(r".*"),
+    "counters": re.compile(r"event:hist_.*"),
+}
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 _Readings = dict[_Key, Measurement]
@@ -59,8 +64,8 @@ def difference(before: Capture, after: Capture) -> Capture:
     """
     _check(before, after)
     old, new = _readings(before), _readings(after)
-    if after.tool in _OMITS_ZEROS:
-        old, new = _with_zeros(old, new), _with_zeros(new, old)
+    if omitted := _OMITS_ZEROS.get(after.tool):
+        old, new = _with_zeros(old, new, omitted), _with_zeros(new, old, omitted)
     shared = [key for key in new if key in old]
     deltas = _deltas(old, new, after.counter_bits)
     caveats = (
@@ -108,9 +113,15 @@ def _readings(capture: Capture) -> _Readings:
     }
 
 
-def _with_zeros(readings: _Readings, other: _Readings) -> _Readings:
-    """Add a 0 for every counter that only the other snapshot has."""
-    absent = {key: replace(other[key], value=0) for key in other if key not in readings}
+def _with_zeros(
+    readings: _Readings, other: _Readings, omitted: re.Pattern[str]
+) -> _Readings:
+    """Add a 0 for every such counter that only the other snapshot has."""
+    absent = {
+        key: replace(other[key], value=0)
+        for key in other
+        if key not in readings and omitted.fullmatch(key[0])
+    }
     return {**readings, **absent}
 
 

@@ -14,7 +14,7 @@ from mistune.util import unescape
 from nbconvert.exporters import TemplateExporter
 from nbformat import NotebookNode
 
-from patchstudy.report import table
+from patchstudy.report import svg, table
 from patchstudy.report.outputs import Picture, may_link, parts, picture, preferred
 from patchstudy.report.table import Note, Table, note_to_html, shown, visible_lines
 
@@ -154,10 +154,14 @@ def _scrolling(html: str, label: str) -> str:
 
 
 def _figure(found: Picture) -> str:
-    data = base64.b64encode(found.data).decode("ascii")
-    image = f'<img alt="{shown(found.alt)}" src="data:{found.mime};base64,{data}">'
+    image = svg.inline(found.data, alt=found.alt) or _image(found)
     caption = found.caption and f"<figcaption>{shown(found.caption)}</figcaption>"
     return f"<figure>{image}{caption}</figure>\n"
+
+
+def _image(found: Picture) -> str:
+    data = base64.b64encode(found.data).decode("ascii")
+    return f'<img alt="{shown(found.alt)}" src="data:{found.mime};base64,{data}">'
 
 
 def _insert_contents(page: NotebookNode, headings: list[_Heading]) -> None:

@@ -14,8 +14,9 @@ from patchstudy.claims import Check, Checked
 from patchstudy.companions import Counted, Spread, Trimmed
 from patchstudy.compare import Comparison, Summary
 from patchstudy.failures import Failures, Tally
-from patchstudy.findings import Assessment, Explanation
+from patchstudy.findings import Assessment
 from patchstudy.patchfile import Patch
+from patchstudy.report import evidence
 from patchstudy.stats import Bounds, Estimate
 from patchstudy.study import Design, Planned, Run, Study
 from patchstudy.together import Together, sentence, together
@@ -55,7 +56,11 @@ def results(assessment: Assessment) -> dict[str, Any]:
         ],
         "comparisons": [_comparison(one) for one in assessment.findings],
         "failed_runs": [_failures(one) for one in assessment.failures],
-        "mechanism": [_explanation(one) for one in assessment.explanations],
+        "mechanism": [evidence.of_explanation(x) for x in assessment.explanations],
+        "explained": [evidence.of_explained(x) for x in assessment.explained],
+        "profile": evidence.of_profiles(study),
+        "calls": evidence.of_calls(study),
+        "counters": [evidence.of_counted(one) for one in assessment.counted],
         "claims": [_claim(one) for one in claims.check(assessment)],
         "checks": [_check(one) for one in assessment.doubts],
         "devices_together": [_together(one) for one in together(assessment.findings)],
@@ -269,18 +274,6 @@ def _claim_check(one: Check) -> dict[str, Any]:
 
 def _bounds(one: Bounds) -> dict[str, float | None]:
     return {"value": one.value, "low": _finite(one.low), "high": _finite(one.high)}
-
-
-def _explanation(one: Explanation) -> dict[str, Any]:
-    return {
-        "device": one.evidence.device,
-        "workload": one.evidence.workload,
-        "symbol": one.evidence.symbol,
-        "shares": {name: list(x) for name, x in one.evidence.shares.items()},
-        "expect": one.expect,
-        "sentence": one.sentence,
-        "files": list(one.evidence.paths),
-    }
 
 
 def _check(doubt: Doubt) -> dict[str, str]:

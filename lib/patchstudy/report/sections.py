@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import display
 
-from patchstudy import figures, profiles, together, variances
+from patchstudy import figures, together, variances
 from patchstudy.checks import CPU_SATURATED, ceiling
 from patchstudy.compare import SENSITIVE_LOW, Comparison
 from patchstudy.decisions import Decision
@@ -39,7 +39,6 @@ _DECISION_KINDS: Final = {
     Decision.REJECT: "reject",
     Decision.MIXED: "mixed",
 }
-_TOP_SYMBOLS: Final = 15
 #: p below which a different spread is mentioned; it is exploratory.
 SPREAD_P: Final = 0.05
 
@@ -451,61 +450,6 @@ def _limits(
 def _median(rows: pd.DataFrame, name: str) -> float | None:
     values = rows.loc[rows["metric"] == name, "value"]
     return None if values.empty else float(values.median())
-
-
-# ---- 7: why -------------------------------------------------------------------------
-
-
-def mechanism(assessment: Assessment) -> tuple[Part, ...]:
-    """What the profiles say about the symbols that the study names."""
-    notes = tuple(
-        Note("text", f"{one.evidence.device}, {one.evidence.workload}: {one.sentence}")
-        for one in assessment.explanations
-    )
-    return notes or (Note("text", "No mechanism is declared or profiled."),)
-
-
-def profile(assessment: Assessment) -> tuple[Part, ...]:
-    """The symbols whose share changes most, as a figure and as a table."""
-    named = [one.evidence.symbol for one in assessment.explanations]
-    table = profiles.difference(assessment.study)
-    if table.empty:
-        return (Note("text", "There is no profile of both variants."),)
-    table = profiles.telling(table, named, _TOP_SYMBOLS)
-    first = table.iloc[0]
-    return (
-        Vector(
-            figures.to_svg(figures.profile_difference(table, top=_TOP_SYMBOLS)),
-            f"Inclusive share of the profile by symbol; {first['symbol']}: "
-            f"{100 * first['inclusive_baseline']:.2f} % to "
-            f"{100 * first['inclusive_patched']:.2f} %.",
-            "Inclusive share of the profile samples of the symbols that the study "
-            "names, that are gone or new, or whose self time changes most. Profile "
-            "runs are never pooled with measured runs.",
-        ),
-        _profile_table(table),
-    )
-
-
-def _profile_table(table: pd.DataFrame) -> Table:
-    shares = ("inclusive_baseline", "inclusive_patched", "self_baseline",
-              "self_patched", "change")  # fmt: skip
-    rows = tuple(
-        (
-            str(row["symbol"]),
-            f"{row['device']}, {row['workload']}",
-            *(f"{100 * row[name]:+.2f}" if name == "change" else
-              f"{100 * row[name]:.2f}" for name in shares),
-        )
-        for row in table.to_dict("records")
-    )  # fmt: skip
-    names = ("Inclusive, baseline", "patched", "Self, baseline", "patched", "Change")
-    return Table(
-        (*_columns("Symbol", "Where"), *_numbers(*names)),
-        rows,
-        "Share of the profile samples in percent; change of the inclusive share in "
-        "points",
-    )
 
 
 # ---- 8: how far to trust it ---------------------------------------------------------

@@ -30,6 +30,7 @@ from patchstudy.verdicts import (
     Guarded,
     Verdict,
 )
+from patchstudy.weighing import brief
 
 WIDTH: Final = 72
 
@@ -89,7 +90,7 @@ def text(assessment: Assessment) -> str:
         *_wrapped(_legend(shown)),
         "",
         *_paragraph("Why", _reasons(assessment)),
-        *_paragraph("Mechanism", [one.sentence for one in assessment.explanations]),
+        *_paragraph("Mechanism", _mechanism(assessment)),
         *_paragraph("Claims", _claims(assessment)),
         *_paragraph("Doubts", _doubts(assessment)),
         *_paragraph("Not measured", _not_measured(assessment)),
@@ -236,6 +237,14 @@ def _claims(assessment: Assessment) -> Iterator[str]:
             if not (given and is_published(x.device))  # the mail's numbers once more
         ]
         yield f"{one.claim.metric} {words} {', and '.join(told)}"
+
+
+def _mechanism(assessment: Assessment) -> list[str]:
+    """What is known of the named symbols and events, and how much they explain."""
+    return [
+        *(one.sentence for one in assessment.explanations),
+        *(brief(one) for one in assessment.explained if one.removed is not None),
+    ]
 
 
 def _doubts(assessment: Assessment) -> list[str]:

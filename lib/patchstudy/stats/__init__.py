@@ -1,5 +1,6 @@
 """Estimates and tests on plain arrays; this floor knows nothing of networks."""
 
+from patchstudy.stats.blocked import blocked_permutation_p, smallest_blocked_p
 from patchstudy.stats.estimates import (
     Effect,
     Estimate,
@@ -56,6 +57,7 @@ __all__ = [
     "Trend",
     "VarianceComponents",
     "benjamini_hochberg",
+    "blocked_permutation_p",
     "detectable_change",
     "difference",
     "dispersion",
@@ -81,6 +83,7 @@ __all__ = [
     "quotient",
     "resolution_floor",
     "sign_flip_p",
+    "smallest_blocked_p",
     "smallest_permutation_p",
     "smallest_sign_flip_p",
     "spread_ratio_p",

@@ -117,12 +117,12 @@ def sign_flip_p(differences: ArrayLike) -> PermutationTest:
         sums = np.zeros(1)
         for rank in ranks:
             sums = np.concatenate([sums + rank, sums - rank])
-        return _all_of(sums, observed)
+        return all_of(sums, observed)
 
     def draw(rng: np.random.Generator, rows: int) -> _Array:
         return rng.choice([-1.0, 1.0], size=(rows, ranks.size)) @ ranks
 
-    return _drawn(draw, ranks, observed)
+    return drawn(draw, ranks, observed)
 
 
 def smallest_permutation_p(n_baseline: int, n_patched: int) -> float:
@@ -195,31 +195,33 @@ def _split_test(one: _Array, other: _Array) -> PermutationTest:
     scores = centred / (np.abs(centred).max() or 1.0)
     observed = abs(float(scores[:chosen].sum()))
     if math.comb(scores.size, chosen) <= EXACT_SPLITS:
-        sums = scores[_splits(scores.size, chosen)].sum(axis=1)
-        return _all_of(sums, observed)
+        sums = scores[splits(scores.size, chosen)].sum(axis=1)
+        return all_of(sums, observed)
 
     def draw(rng: np.random.Generator, rows: int) -> _Array:
         shuffled = rng.permuted(np.tile(scores, (rows, 1)), axis=1)
         return shuffled[:, :chosen].sum(axis=1)
 
-    return _drawn(draw, scores, observed)
+    return drawn(draw, scores, observed)
 
 
 @lru_cache(maxsize=4)
-def _splits(total: int, chosen: int) -> NDArray[np.int32]:
+def splits(total: int, chosen: int) -> NDArray[np.int32]:
     """Every way to choose, one per row."""
     flat = chain.from_iterable(combinations(range(total), chosen))
     return np.fromiter(flat, dtype=np.int32).reshape(-1, chosen)
 
 
-def _all_of(sums: _Array, observed: float) -> PermutationTest:
+def all_of(sums: _Array, observed: float) -> PermutationTest:
+    """Return the p of sums over all arrangements."""
     hits = int((np.abs(sums) >= observed - _TIE).sum())
     return PermutationTest(p_value=hits / sums.size, arrangements=sums.size, exact=True)
 
 
-def _drawn(
+def drawn(
     draw: Callable[[np.random.Generator, int], _Array], scores: _Array, observed: float
 ) -> PermutationTest:
+    """Return the p of drawn arrangements; ``draw`` makes sums, a row each."""
     rng = np.random.default_rng(_seed(scores, observed))
     batch = max(1, _CELLS // scores.size)
     hits = 0

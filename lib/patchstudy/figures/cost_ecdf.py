@@ -1,0 +1,83 @@
+"""How the cost of a call is spread: cumulative share of the calls, by variant."""
+
+from typing import Final
+
+import pandas as pd
+import seaborn.objects as so
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from patchstudy.figures import theme
+
+_COLUMNS: Final = ("device", "workload", "variant", "function", "source", "cost_s",
+                   "calls")  # fmt: skip
+
+
+def cost_ecdf(table: pd.DataFrame) -> so.Plot:
+    """Draw the share of the calls that cost no more than so much, a line per variant.
+
+    Parameters
+    ----------
+    table
+        One row per cost (or upper end of a bin of a histogram) with the columns
+        ``device``, ``workload``, ``variant``, ``function``, ``source`` (which tool),
+        ``cost_s`` and ``calls``.
+
+    Raises
+    ------
+    ValueError
+        If the table is empty.
+    """
+    theme.require(table, _COLUMNS, "costs of calls")
+    table = table[table["cost_s"] > 0]
+    theme.require(table, _COLUMNS, "costs of calls")
+    places = table["device"].astype(str) + ", " + table["workload"].astype(str)
+    named = table.assign(
+        device=places,
+        workload=table["function"].astype(str) + " by " + table["source"].astype(str),
+    )
+    steps = _steps(named.assign(panel=theme.panels(named)))
+    plot = (
+        so.Plot(steps, x="cost", y="percent")
+        .facet(col="panel", wrap=1, order=list(steps["panel"].drop_duplicates()))
+        .share(x=False, y=True)
+        .add(theme.OnPanel(draw=_dress, rows=steps), legend=False)
+        .scale(x=so.Continuous(trans="log"))
+        .label(x="Cost of a call [ns], log scale", y="Calls that cost\nno more [%]")
+    )
+    return theme.dressed(plot, height=0.7 + 1.9 * steps["panel"].nunique())
+
+
+def _steps(table: pd.DataFrame) -> pd.DataFrame:
+    """Cumulative share of the calls at each cost, in each panel and variant."""
+    parts = []
+    for (panel, variant), rows in table.groupby(["panel", "variant"], sort=False):
+        summed = rows.groupby("cost_s", sort=True)["calls"].sum()
+        percent = 100 * summed.cumsum() / summed.sum()
+        parts.append(
+            pd.DataFrame(
+                {
+                    "panel": panel,
+                    "variant": variant,
+                    "cost": summed.index.to_numpy(dtype=float) * 1e9,
+                    "percent": percent.to_numpy(dtype=float),
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def _dress(axes: Axes, rows: pd.DataFrame) -> None:
+    """Draw the steps from the left edge to the right, and the key."""
+    left, right = rows["cost"].min() / 1.6, rows["cost"].max() * 1.6
+    lines = {}
+    for variant, look in theme.looks(rows["variant"]).items():
+        here = rows[rows["variant"] == variant]
+        cost = [left, *here["cost"], right]
+        share = [0.0, *here["percent"], 100.0]
+        style = {"color": look.color, "linestyle": look.dashes, "linewidth": 1.8}
+        axes.step(cost, share, where="post", **style)
+        lines[variant] = Line2D([], [], **style)
+    axes.set_xlim(left, right)
+    axes.set_ylim(-2, 102)
+    theme.key(axes.figure, lines)
