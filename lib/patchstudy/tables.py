@@ -551,6 +551,8 @@ def _units(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
         raise StudyError(
             f"{question.key}: two values for {example}; are two runs under one name?"
         )
+    if question.unit == "run":  # each is a unit of its own
+        return _of_question(rows.assign(runs=1, unit=rows["name"]), question)
     # a unit that reaches over several blocks lies in none of them
     alone = rows.groupby(level)["block"].transform("nunique") == 1
     rows = rows.assign(unit_block=rows["block"].where(alone, ""))
@@ -567,11 +569,15 @@ def _units(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
         block=("unit_block", "first"),
     )
     table = table.reset_index([name for name in level if name != "block"])
+    return _of_question(table, question)
+
+
+def _of_question(table: pd.DataFrame, question: Question) -> pd.DataFrame:
     table = table.assign(
         question=question.key,
         device=question.device,
         workload=question.workload,
-        metric=quantity.name,
+        metric=question.planned.metric.name,
     )
     return table[list(UNIT_COLUMNS)].sort_values("order", ignore_index=True)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import pandas as pd
@@ -41,12 +42,14 @@ class Material:
     asked: tuple[Question, ...]
     units: pd.DataFrame
 
-    @property
-    def deciding(self) -> Iterator[tuple[Question, pd.DataFrame]]:
+    @cached_property
+    def deciding(self) -> tuple[tuple[Question, pd.DataFrame], ...]:
         """Questions that the decision rests on, each with its units."""
-        for question in self.asked:
-            if question.role in _DECIDING and not question.problem:
-                yield question, self.units[self.units["question"] == question.key]
+        return tuple(
+            (question, self.units[self.units["question"] == question.key])
+            for question in self.asked
+            if question.role in _DECIDING and not question.problem
+        )
 
 
 Check = Callable[[Material], Iterator[Doubt]]
