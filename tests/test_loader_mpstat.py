@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from patchstudy.errors import CaptureError
-from patchstudy.loaders import load, mpstat
+from patchstudy.loaders import load, mpstat, mpstat_plain
 from patchstudy.loaders import read as read_raw
 from patchstudy.records import Capture, RawFile
 
@@ -213,9 +213,77 @@ def test_a_cut_file_gives_its_complete_records(shared, name, records):
     assert "cut-short" in codes(capture)
 
 
-def test_a_file_without_cpu_shares_says_how_to_call_mpstat(shared):
-    with pytest.raises(CaptureError, match="call mpstat with -u -P ALL"):
-        load(shared / "corpus/sys/mpstat/cap-I-ALL.json")
+@pytest.mark.parametrize("name", ["cap-I-ALL.json", "lkp-5.json"])
+def test_a_file_without_cpu_shares_says_how_to_call_mpstat(shared, name):
+    capture = load(shared / "corpus/sys/mpstat" / name)
+    (caveat,) = [one for one in capture.caveats if one.code == "cpu-absent"]
+    assert "call mpstat with -u -P ALL" in caveat.todo.replace("Call", "call")
+    assert not capture.measurements
+
+
+def test_interrupts_of_the_json_are_rates_times_the_time():
+    soft = [{"cpu": "0", "intr": [{"name": "NET_RX", "value": 3.0}]}]
+    one = {"sum-interrupts": [{"cpu": "all", "intr": 10.0}], "soft-interrupts": soft}
+    host = json.loads(output(("10:00:01", [cpu("all", usr=5)])))
+    record = host["sysstat"]["hosts"][0]["statistics"][0] | one
+    later = record | {"timestamp": "10:00:03"}
+    host["sysstat"]["hosts"][0]["statistics"] = [record, later]
+    capture = read(json.dumps(host))
+    assert whole(capture, "interrupts") == 40
+    assert whole(capture, "softirqs", softirq="NET_RX") == 12
+
+
+@pytest.mark.parametrize(
+    "path", sorted(FILES.glob("*.txt")), ids=lambda path: path.name
+)
+def test_the_quick_reading_gives_what_the_thorough_one_gives(path, monkeypatch):
+    raw = read_raw(path)
+    quick = mpstat.load(raw)
+    monkeypatch.setattr(mpstat.mpstat_plain, "read", lambda text: None)
+    assert mpstat.load(raw) == quick
+
+
+PLAIN = (
+    "Linux 6.1.0 (vm) \t30.11.2026 \t_x86_64_\t(2 CPU)\n\n"
+    "10:00:00     CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal   %idle\n"
+    "10:00:02     all    1.00    0.00    2.00    3.00    0.00    4.00    0.00   90.00\n"
+    "10:00:02       0    2.00    0.00    4.00    6.00    0.00    8.00    0.00   80.00\n"
+    "\n"
+    "Average:     CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal   %idle\n"
+    "Average:     all    1.00    0.00    2.00    3.00    0.00    4.00    0.00   90.00\n"
+    "Average:       0    2.00    0.00    4.00    6.00    0.00    8.00    0.00   80.00\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("Average:     all", "Average:      -1", id="-1 for all"),
+        pytest.param(".", ",", id="decimal comma"),
+        pytest.param(".00", "", id="--dec=0"),
+        pytest.param("   0.00   90.00", "   0.00   99.00", id="shares above 100"),
+        pytest.param("Average:       0 ", "Average:       1 ", id="another CPU"),
+        pytest.param("Average:", "Average", id="no colon"),
+        pytest.param("    1.00    0.00    2", "    x.00    0.00    2", id="no number"),
+        pytest.param("Average", "10:00:04", id="no averages"),
+        pytest.param("%irq", "%xyz", id="another head"),
+    ],
+)
+def test_a_text_that_is_not_plain_is_left_to_the_thorough_reading(old, new):
+    assert mpstat_plain.read(PLAIN.replace(old, new)) is None
+
+
+def test_a_plain_text_is_read_at_once():
+    found = mpstat_plain.read(PLAIN)
+    assert found.own["0"] == {"busy": 0.14, "soft": 0.08, "steal": 0.0}
+    assert found.records[0].end_s == 2
+
+
+def test_the_place_of_a_cpu_is_no_number():
+    text = PLAIN.replace("CPU  ", "CPU CORE SOCK NODE  ")
+    text = text.replace("       0 ", "       0    0    0    0 ")
+    capture = read(text)
+    assert whole(capture, "cpu_busy", cpu="0") == 0.14
 
 
 def test_the_json_of_sadf_is_not_taken(shared):

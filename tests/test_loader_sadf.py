@@ -105,7 +105,10 @@ def test_tables_that_are_not_read_are_named():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        pytest.param("<?xml?>\n<sysstat\n", "XML is not read; call sadf -j", id="xml"),
+        pytest.param("<?xml?>\n<sysstat\n", "not sadf's XML .*cut short", id="xml"),
+        pytest.param(
+            '<!DOCTYPE sysstat [<!ENTITY a "b">]>\n<sysstat/>\n', "entities", id="bomb"
+        ),
         pytest.param(
             ROWS.replace("%idle", "%idle[...]"), "call sadf -d without -h", id="-h"
         ),
@@ -125,10 +128,72 @@ def test_a_row_with_fewer_fields_is_refused():
 
 
 def test_the_corpus_gives_its_values_or_says_what_it_is(shared):
-    refused = {"cap-dh.csv", "cap-g.svg", "cap-r-raw.txt", "cap-x-u.xml"}
-    refused |= {"sysstat-test-11.6.5-j.json", "sysstat-test-T-tz.txt"}
+    refused = {"cap-dh.csv", "cap-g.svg", "cap-r-raw.txt", "sysstat-test-T-tz.txt"}
     for name, found, wanted in corpus(shared, "sys"):
         assert isinstance(found, CaptureError) == (name in refused), name
-        if name.endswith(".json") and name not in refused:
+        if name.endswith("11.6.5-j.json"):
+            assert "metric-absent" in codes(found)
+        elif name.endswith(".json") and name not in refused:
             ends = {one.end_s for one in found.measurements if one.end_s is not None}
             assert len(ends) == wanted["reports"]
+
+
+XML = """<?xml version="1.0" encoding="UTF-8"?>
+<sysstat xmlns="https://sysstat.github.io">
+<host nodename="vm"><sysname>Linux</sysname><release>6.1</release>
+<number-of-cpus>2</number-of-cpus><statistics>
+<timestamp date="2026-11-30" time="14:17:17" utc="1" interval="2">
+<cpu-load><cpu number="all" user="64.00" nice="0.00" system="35.00" iowait="0.00"
+ steal="1.00" idle="0.00"/></cpu-load>
+<process-and-context-switch per="second" proc="0.00" cswch="100.00"/>
+<interrupts><int-global per="second"><irq intr="sum" cpu="all" value="50.00"/>
+<irq intr="sum" cpu="0" value="20.00"/></int-global></interrupts>
+<paging per="second" pgpgin="0.00"/>
+<network per="second"><net-dev iface="lo" rxpck="5.00" txpck="6.00"/>
+<net-dev iface="eth0" rxpck="7.00" txpck="8.00"/><net-ip irec="1.00"/></network>
+</timestamp></statistics><restarts></restarts></host></sysstat>
+"""
+
+
+def test_xml_gives_what_the_json_of_the_same_data_gives():
+    found = read(XML)
+    told = {
+        (one.metric, tuple(one.labels.values())): one.value
+        for one in found.measurements
+        if one.start_s is None
+    }
+    assert told["cpu_busy", ()] == 1.0
+    assert told["context_switches", ()] == 200
+    assert told["interrupts", ()] == 100
+    assert told["packet_rate", ("eth0", "tx")] == 8
+    assert found.started_at == "2026-11-30T14:17:15Z"
+    assert found.facts["number_of_cpus"] == 2
+    assert "not read: net-ip, paging" in [one.text for one in found.caveats]
+
+
+def test_a_zone_other_than_utc_leaves_the_start_unknown():
+    found = read(ROWS.replace(" UTC;", " CET;"))
+    assert found.started_at is None
+    assert "clock-unknown" in [one.code for one in found.caveats]
+
+
+def test_a_restart_before_the_first_record_is_no_doubt():
+    restart = "vm;-1;2026-11-30 14:17:00 UTC;LINUX-RESTART\t(8 CPU)\n"
+    assert "restarted" not in [one.code for one in read(restart + ROWS).caveats]
+    assert "restarted" in [one.code for one in read(ROWS + restart).caveats]
+
+
+def test_a_table_without_a_metric_need_not_be_readable():
+    text = ROWS + "# hostname;interval;timestamp;BAT;%cap;status\n"
+    text += "vm;1;2026-11-30 14:17:17 UTC;0;100;Full\n"
+    caveats = [one.text for one in read(text).caveats]
+    assert "not read: BAT" in caveats
+
+
+def test_pairs_of_a_battery_are_left_out():
+    text = (
+        "vm\t1\t2026-11-30 14:17:17 UTC\tall\t%idle\t100.00\n"
+        "vm\t1\t2026-11-30 14:17:17 UTC\tBAT0\tstatus\tFull\n"
+        "vm\t1\t2026-11-30 14:17:17 UTC\tbus3\tmanufact\n"
+    )
+    assert {one.metric for one in read(text).measurements} == {"cpu_busy"}

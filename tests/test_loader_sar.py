@@ -141,3 +141,74 @@ def test_the_corpus_gives_its_values(shared):
                 rate = whole(found, "packet_rate", **labels)
                 assert rate == rates[f"{way}pck/s"], name
         assert found.measurements
+
+
+INTERRUPTS = """\
+10:00:00         INTR       all      CPU0      CPU1
+10:00:02          sum    100.00     60.00     40.00
+10:00:02            8      0.00      0.00      0.00
+
+10:00:02         INTR       all      CPU0
+10:00:04          sum     50.00     50.00
+
+Average:         INTR       all      CPU0      CPU1
+Average:          sum     75.00     55.00
+"""
+
+
+def test_interrupts_are_those_of_all_cpus_also_when_cpus_come_and_go():
+    capture = read(BANNER + INTERRUPTS)
+    assert whole(capture, "interrupts") == 75 * 4
+
+
+def test_interrupts_of_some_cpus_are_not_all():
+    text = "10:00:00     CPU3 INTR\n10:00:02    10.00 sum\nAverage:    10.00 sum\n"
+    assert whole(read(BANNER + text), "interrupts") is None
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "10:00:00 fch_rxf/s fch_txf/s FCHOST\n10:00:02 0.00 0.00 host0\n",
+        "10:00:00 BAT %cap status\n10:00:02 0 100.00 Full\n",
+        "10:00:00 BUS idvendor manufact product\n10:00:02 1 3f0 HP HP Mouse Kit\n",
+        "10:00:00 tps rkB/s DEV\n10:00:02 0.00 0.00 sda\n",
+        "10:00:01     COM a comment: 7 words, of which none is a row\n",
+    ],
+    ids=["name last", "word", "blanks", "device last", "comment"],
+)
+def test_other_tables_do_not_spoil_a_file(table):
+    shares = SHARES.replace("CPU", "10:00:00 CPU", 1) + "\n"
+    shares += "10:00:02 all 1.00 0.00 2.00 0.00 0.00 97.00\n"
+    capture = read(BANNER + shares + "\n" + table)
+    assert whole(capture, "cpu_busy") == 0.03
+
+
+def test_after_a_restart_the_averages_of_one_boot_are_not_those_of_the_file():
+    head = SHARES.replace("CPU", "10:00:00 CPU", 1) + "\n"
+    row = "{} all {} 0.00 0.00 0.00 0.00 {}\n"
+    text = (
+        head
+        + row.format("10:00:10", "20.00", "80.00")
+        + row.format("Average:", "20.00", "80.00")
+        + "\n12:00:00     LINUX RESTART\t(2 CPU)\n\n"
+        + head.replace("10:00:00", "12:00:05")
+        + row.format("12:00:35", "40.00", "60.00")
+        + row.format("Average:", "40.00", "60.00")
+    )
+    capture = read(BANNER + text)
+    assert whole(capture, "cpu_busy") == pytest.approx(0.35)
+    assert capture.workload["duration_s"] == 40
+    assert "restarted" in codes(capture)
+
+
+def test_numbers_for_people_are_absent_and_shares_have_one_decimal():
+    text = (
+        SHARES.replace("CPU", "10:00:00 CPU", 1)
+        + "\n10:00:02 all 1.0% 0.0% 2.0% 0.0% 0.0% 97.1%\n\n"
+        + "10:00:00 IFACE rxpck/s txpck/s rxkB/s\n10:00:02 eth0 7.00 8.00 1.2M\n"
+    )
+    capture = read(BANNER + text)
+    assert whole(capture, "packet_rate", interface="eth0", direction="rx") == 7
+    assert "event:rxkB/s" not in {one.metric for one in capture.measurements}
+    assert "human" in codes(capture)

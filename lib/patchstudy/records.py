@@ -9,6 +9,8 @@ from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
 
+_UTF8_MARK = b"\xef\xbb\xbf"
+
 
 class Severity(StrEnum):
     """How much a caveat takes from the trust in a result."""
@@ -68,14 +70,16 @@ class RawFile:
         """The text, by byte-order mark or as UTF-8; undecodable bytes are replaced."""
         if self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
             return self.data.decode("utf-16", errors="replace")
-        return self.data.decode("utf-8-sig", errors="replace")
+        return self.data.removeprefix(_UTF8_MARK).decode(errors="replace")
 
     @cached_property
     def head(self) -> str:
         """The first 4096 bytes as text, enough to recognise a tool."""
+        if len(self.data) <= 4096:
+            return self.text
         if self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
             return self.data[:8192].decode("utf-16", errors="replace")
-        return self.data[:4096].decode("utf-8-sig", errors="replace")
+        return self.data[:4096].removeprefix(_UTF8_MARK).decode(errors="replace")
 
     @classmethod
     def of(cls, path: Path, data: bytes) -> "RawFile":

@@ -3,13 +3,15 @@
 To add a loader: write the module, add one line to ``LOADERS``, and put a raw file with
 its expected values under ``tests/golden/loaders/<tool>/``. Modules that are no loaders:
 ``text``, ``paste``, ``reading``, ``documents``, ``interfaces``, ``link_text``,
-``per_cpu``, ``queueing``, ``cpu_shares`` and ``sysstat``, which several loaders
-share; ``omni``, a part of
-``netperf``; ``perf_row``, ``perf_text``, ``perf_csv`` and ``perf_json``, parts of
+``per_cpu``, ``queueing``, ``cpu_shares`` and ``sysstat``, which several loaders share;
+``omni``, a part of ``netperf``; ``mpstat_plain`` and ``sadf_xml``, parts of the loaders
+of that name; ``perf_row``, ``perf_text``, ``perf_csv`` and ``perf_json``, parts of
 ``perf_stat``; ``pairs``, and ``cpu_time``, a part of it; ``packed``, which reads
 compressed files and archives; ``plausible``, which checks what every loader returns.
 """
 
+import re
+import stat
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -181,6 +183,13 @@ LOADERS: Final[dict[str, Loader]] = {
     "wrk": wrk,
 }
 
+_NO_FILE: Final = "not a file; give the raw file of one tool"
+_OPENS: Final[dict[str, re.Pattern[str]]] = {
+    name: loader.OPENS  # type: ignore[attr-defined]
+    for name, loader in LOADERS.items()
+    if hasattr(loader, "OPENS")
+}
+
 
 def read(path: Path) -> RawFile:
     """Read the bytes of a raw file; of a compressed or archived one, what it holds.
@@ -199,6 +208,8 @@ def read(path: Path) -> RawFile:
     for one in found:
         if isinstance(one, CaptureError):
             raise one
+    if several[0].path is path:
+        return several[0]
     return RawFile(path=path, data=several[0].data, digest=several[0].digest)
 
 
@@ -259,9 +270,8 @@ def taker(raw: RawFile) -> str:
     CaptureError
         If the file is empty, or if no loader or more than one recognises it.
     """
-    for name, loader in LOADERS.items():
-        opens = getattr(loader, "OPENS", None)
-        if opens and opens.match(raw.head):
+    for name, opens in _OPENS.items():
+        if opens.match(raw.head):
             return name
     if not raw.data.strip(b"\0 \t\r\n"):
         raise CaptureError(raw.path, "empty file; did the tool fail or get killed?")
@@ -286,11 +296,15 @@ def load_raw(raw: RawFile) -> Capture:
 def _read(path: Path) -> Iterator[RawFile | CaptureError]:
     """Yield every raw file that a file holds, each with the path in its archive."""
     try:
-        if not path.is_file():
-            raise CaptureError(path, "not a file; give the raw file of one tool")
-        if path.stat().st_size > MAX_BYTES:
+        told = path.stat()
+        if not stat.S_ISREG(told.st_mode):
+            raise CaptureError(path, _NO_FILE)
+        if told.st_size > MAX_BYTES:
             raise CaptureError(path, packed.too_large("file", MAX_BYTES))
-        data = path.read_bytes()
+        with path.open("rb", buffering=0) as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise CaptureError(path, _NO_FILE) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise CaptureError(path, f"cannot be read ({reason})") from error
@@ -299,7 +313,8 @@ def _read(path: Path) -> Iterator[RawFile | CaptureError]:
         if isinstance(one, CaptureError):
             yield one
         else:
-            yield RawFile(path=path / one.name, data=one.data, digest=digest)
+            inner = path / one.name if one.name else path
+            yield RawFile(path=inner, data=one.data, digest=digest)
 
 
 def as_json(capture: Capture) -> dict[str, object]:

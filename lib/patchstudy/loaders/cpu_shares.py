@@ -76,8 +76,11 @@ def shares(percent: Mapping[str, float], *, slack: float = _SLACK) -> dict[str, 
     if abs(total - 100) > slack or min(values) < 0:
         raise ValueError(f"the shares of a CPU add up to {total:.1f} %, not to 100 %")
     away = named["idle"] + named.get("iowait", 0.0)
-    kept = {name: round(named[name] / 100, 6) for name in _KEPT if name in named}
-    return {"busy": round(max(0.0, 1 - away / 100), 6), **kept}
+    kept = {"busy": round(1 - away / 100, 6) if away < 100 else 0.0}
+    for name in ("soft", "steal"):
+        if name in named:
+            kept[name] = round(named[name] / 100, 6)
+    return kept
 
 
 def ends(times: Sequence[int], start: int | None = None) -> list[float]:
@@ -111,16 +114,16 @@ def means(records: Sequence[Record]) -> dict[str, dict[str, float]]:
 def intervals(records: Sequence[Record], resolution: float) -> Iterator[Measurement]:
     """Yield the shares of the whole machine, record by record."""
     for record in records:
-        told = record.cpus.get("all", {})
-        if record.start_s is None or record.end_s is None:
+        told, start, end = record.cpus.get("all", {}), record.start_s, record.end_s
+        if start is None or end is None:
             continue
         for metric, share in (("cpu_busy", "busy"), ("cpu_softirq", "soft")):
             if share in told:
                 yield Measurement(
                     metric=metric,
                     value=told[share],
-                    start_s=record.start_s,
-                    end_s=record.end_s,
+                    start_s=start,
+                    end_s=end,
                     resolution=resolution,
                 )
 
@@ -131,23 +134,19 @@ def whole_run(
     labels: Mapping[str, str] | None = None,
 ) -> Iterator[Measurement]:
     """Yield the means over the run: of the machine, its busiest CPU, and every CPU."""
+    own = dict(labels or {})
     values = [
-        ("cpu_busy", over.get("all", {}).get("busy"), {}),
-        ("cpu_softirq", over.get("all", {}).get("soft"), {}),
-        ("cpu_busy_max", over.get(busiest(over) or "", {}).get("busy"), {}),
-        *(
-            ("cpu_busy", told.get("busy"), {"cpu": cpu})
-            for cpu, told in over.items()
-            if cpu != "all"
-        ),
+        ("cpu_busy", over.get("all", {}).get("busy"), own),
+        ("cpu_softirq", over.get("all", {}).get("soft"), own),
+        ("cpu_busy_max", over.get(busiest(over) or "", {}).get("busy"), own),
     ]
-    for metric, value, own in values:
+    for cpu, told in over.items():
+        if cpu != "all":
+            values.append(("cpu_busy", told.get("busy"), {"cpu": cpu, **own}))
+    for metric, value, named in values:
         if value is not None:
             yield Measurement(
-                metric=metric,
-                value=value,
-                labels={**own, **(labels or {})},
-                resolution=resolution,
+                metric=metric, value=value, labels=named, resolution=resolution
             )
 
 

@@ -4,8 +4,8 @@ The shares of a CPU's time are percentages with two decimals (mpstat.c of syssta
 ``guest`` is not contained in ``usr``, so they add up to 100. What ``cpu_busy``,
 ``cpu_busy_max`` and ``cpu_softirq`` are stands in ``cpu_shares``. Values of the whole
 run are mpstat's own averages where the text has them, else means weighted by time.
-From the text, ``interrupts`` and ``softirqs`` (label ``softirq``) are printed rates
-times the time. Text comes in any locale: a decimal comma is read as such.
+``interrupts`` and ``softirqs`` (label ``softirq``) are printed rates times the time.
+Text comes in any locale: a decimal comma is read as such.
 
 A record's time is its end, in local time and whole seconds, and the date is written as
 the locale likes, so the time in UTC is not known. In the JSON a record is as long as
@@ -17,11 +17,12 @@ CPU that is offline has shares of 0 only and is left out.
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
 from patchstudy.errors import CaptureError
-from patchstudy.loaders import cpu_shares, sysstat
+from patchstudy.loaders import cpu_shares, mpstat_plain, sysstat
 from patchstudy.loaders.cpu_shares import Record
 from patchstudy.loaders.paste import plain_head
 from patchstudy.loaders.reading import Reading
@@ -36,8 +37,8 @@ SOURCES: Final = {
     ),
     "cpu_busy_max": "the same, of the CPU that was busiest over the run",
     "cpu_softirq": "soft / 100 of the same rows",
-    "interrupts": "column intr/s of the text, times the time",
-    "softirqs": "the columns of -I SCPU of the text, times the time",
+    "interrupts": "column intr/s (sum-interrupts), times the time",
+    "softirqs": "the columns of -I SCPU (soft-interrupts), times the time",
 }
 #: How a file begins that is of mpstat and of nothing else, not of sar or sadf.
 OPENS = re.compile(
@@ -96,6 +97,9 @@ def _from_text(raw: RawFile) -> Capture:
     CaptureError
         If no table is read, or a number cannot be.
     """
+    plain = mpstat_plain.read(raw.text)
+    if plain:
+        return _from_plain(raw, plain)
     told = sysstat.report(raw)
     reading = Reading(caveats=[_CLOCK])
     facts = dict(sysstat.host_facts(told.header)) | sysstat.add_cpus(told, reading)
@@ -119,6 +123,21 @@ def _from_text(raw: RawFile) -> Capture:
     )
 
 
+def _from_plain(raw: RawFile, told: mpstat_plain.Plain) -> Capture:
+    reading = Reading(caveats=[_CLOCK])
+    present = int(told.header["cpus"])
+    facts = sysstat.add_shares(told.records, told.own, _RESOLUTION, present, reading)
+    return Capture(
+        path=raw.path,
+        sha256=raw.digest,
+        tool="mpstat",
+        workload={"duration_s": told.records[-1].end_s},
+        measurements=tuple(reading.measurements),
+        facts=dict(sysstat.host_facts(told.header)) | facts,
+        caveats=tuple(reading.caveats),
+    )
+
+
 def _since_boot(told: sysstat.Report, reading: Reading) -> None:
     """Add the rate of interrupts since boot; a count is not known."""
     sheet = told.sheet("CPU", "intr/s")
@@ -129,25 +148,79 @@ def _since_boot(told: sysstat.Report, reading: Reading) -> None:
 def _from_json(raw: RawFile) -> Capture:
     host, cut = _host(raw)
     records = _records(raw, host)
-    if not records:
-        problem = "holds no record of CPU shares; call mpstat with -u -P ALL -o JSON 1"
-        raise CaptureError(raw.path, problem)
-    means = cpu_shares.means(records)
+    reading = Reading(caveats=[_CLOCK])
+    facts: dict[str, object] = dict(_facts(host))
+    if records:
+        means = cpu_shares.means(records)
+        reading.measurements.extend(cpu_shares.intervals(records, _RESOLUTION))
+        reading.measurements.extend(cpu_shares.whole_run(means, _RESOLUTION))
+        reading.caveats.extend(_caveats(len(records), cut=cut))
+        reading.caveats.extend(cpu_shares.caveats(means, host.get("number-of-cpus")))
+        busiest = cpu_shares.busiest(means)
+        facts |= {} if busiest is None else {"busiest_cpu": busiest}
+    elif cut:
+        raise CaptureError(raw.path, "cut short before the first record")
+    else:
+        reading.doubt(
+            "cpu-absent",
+            "holds no record of CPU shares",
+            "Call mpstat with -u -P ALL -o JSON 1, and let it end.",
+        )
+    _add_counts(raw, host, reading)
     return Capture(
         path=raw.path,
         sha256=raw.digest,
         tool="mpstat",
-        measurements=(
-            *cpu_shares.intervals(records, _RESOLUTION),
-            *cpu_shares.whole_run(means, _RESOLUTION),
-        ),
-        facts=_facts(host, means),
-        caveats=(
-            _CLOCK,
-            *_caveats(len(records), cut=cut),
-            *cpu_shares.caveats(means, host.get("number-of-cpus")),
-        ),
+        measurements=tuple(reading.measurements),
+        facts=facts,
+        caveats=tuple(reading.caveats),
     )
+
+
+def _add_counts(raw: RawFile, host: dict[str, Any], reading: Reading) -> None:
+    """Add interrupts and softirqs: rates times the time, of ``-I SUM`` and ``SCPU``."""
+    found = [one for one in host["statistics"] if isinstance(one, dict)]
+    if len(found) < 2:  # how long one record is, is not told
+        return
+    times = [
+        _seconds(raw, one.get("timestamp"), f"statistics[{index}]")
+        for index, one in enumerate(found)
+    ]
+    ends = cpu_shares.ends(times)
+    sums: defaultdict[str, float] = defaultdict(float)
+    for one, start, end in zip(found, [0.0, *ends], ends, strict=False):
+        for name, rate in _interrupt_rates(raw, one):
+            sums[name] += rate * (end - start)
+    if "" in sums:
+        reading.whole("interrupts", sums.pop(""))
+    for name, count in sums.items():
+        reading.whole("softirqs", count, {"softirq": name})
+    if sums:
+        reading.whole("softirqs", sum(sums.values()))
+
+
+def _interrupt_rates(
+    raw: RawFile, record: dict[str, Any]
+) -> Iterator[tuple[str, float]]:
+    """Yield the rate of all interrupts, without a name, and of each softirq by CPU."""
+    for row in _rows(record, "sum-interrupts"):
+        if row.get("cpu") in {"all", "-1"}:
+            yield "", _rate(raw, row.get("intr"))
+    for row in _rows(record, "soft-interrupts"):
+        for kind in _rows(row, "intr"):
+            yield str(kind.get("name")), _rate(raw, kind.get("value"))
+
+
+def _rows(table: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    rows = table.get(name)
+    told = rows if isinstance(rows, list) else []
+    return [one for one in told if isinstance(one, dict)]
+
+
+def _rate(raw: RawFile, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise CaptureError(raw.path, f"{value!r} is not a rate of interrupts")
+    return float(value)
 
 
 def _host(raw: RawFile) -> tuple[dict[str, Any], bool]:
@@ -247,19 +320,13 @@ def _shares(raw: RawFile, row: object, where: str) -> tuple[str, dict[str, float
     return "all" if name == "-1" else name, shares
 
 
-def _facts(
-    host: dict[str, object], means: dict[str, dict[str, float]]
-) -> dict[str, object]:
-    """Return what the header says of the machine, and which CPU was busiest."""
-    facts: dict[str, object] = {
-        key: host[key]
-        for key in ("nodename", "sysname", "release", "machine")
-        if host.get(key) not in {None, "(none)"}
-    }
+def _facts(host: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield what the header says of the machine."""
+    for key in ("nodename", "sysname", "release", "machine"):
+        if host.get(key) not in {None, "(none)"}:
+            yield key, host[key]
     if isinstance(host.get("number-of-cpus"), int):
-        facts["number_of_cpus"] = host["number-of-cpus"]
-    busiest = cpu_shares.busiest(means)
-    return facts if busiest is None else {**facts, "busiest_cpu": busiest}
+        yield "number_of_cpus", host["number-of-cpus"]
 
 
 def _caveats(n_records: int, *, cut: bool) -> Iterator[Caveat]:

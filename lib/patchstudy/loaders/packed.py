@@ -45,6 +45,9 @@ def members(path: Path, data: bytes, limit: int) -> Iterator[Member | CaptureErr
     CaptureError
         If the file is broken, or larger than ``limit`` bytes when uncompressed.
     """
+    if data[:1] not in _FIRST and not _is_tar(data):
+        yield Member(name="", data=data)
+        return
     plain = _plain(path, data, limit)
     for name, begins, entries in _ARCHIVES:
         if begins(plain):
@@ -112,6 +115,9 @@ _COMPRESSIONS: Final[tuple[tuple[str, bytes, Callable[[bytes, int], bytes]], ...
     ("zstd", b"\x28\xb5\x2f\xfd", _unzstd),
     ("bzip2", b"BZh", _bunzip2),
 )
+
+#: First bytes of compressed files and of zip.
+_FIRST: Final = frozenset(magic[:1] for _n, magic, _f in _COMPRESSIONS) | {b"P"}
 
 # ---- archives -----------------------------------------------------------------------
 

@@ -75,7 +75,9 @@ def _check_link(capture: Capture, one: Measurement, link: float) -> None:
 
 def _link(capture: Capture) -> float | None:
     """Return the rate of the link in bit/s, where the file tells it."""
-    told = _SPEED.fullmatch(str(capture.facts.get("link_speed", "")))
+    if "link_speed" not in capture.facts:
+        return None
+    told = _SPEED.fullmatch(str(capture.facts["link_speed"]))
     return float(told[1]) * 1e6 if told else None
 
 

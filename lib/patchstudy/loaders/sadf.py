@@ -1,15 +1,15 @@
-"""Read sadf of sysstat: JSON (``-j``), database form (``-d``) and pairs (``-p``).
+"""Read sadf of sysstat: JSON (``-j``), XML (``-x``), lists (``-d``) and pairs (``-p``).
 
 The values are those of ``sar``, with the same metrics and labels. Each record tells
 its own length (``interval``, whole seconds); means over the run are weighted with it.
 The start is known where the times are UTC (``"utc": 1``, ``"tz": "UTC"``, the word
 ``UTC``); with ``-t`` and ``-T`` they are local.
 
-Of the JSON the tables of CPUs, of interfaces and their errors, of context switches,
+Of JSON and XML the tables of CPUs, of interfaces and their errors, of context switches,
 interrupts and the softnet queue are read; the others are named in a caveat. The JSON
 keeps the decimal point in every locale, ``-d`` and ``-p`` write a decimal comma.
 
-XML, SVG, PCP archives, raw counters (``-r``) and ``-h``, which puts several rows in one
+SVG, PCP archives, raw counters (``-r``) and ``-h``, which puts several rows in one
 line, are refused.
 """
 
@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from patchstudy.errors import CaptureError
-from patchstudy.loaders import sysstat
+from patchstudy.loaders import sadf_xml, sysstat
 from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.sysstat import Report, Rows, Sample, Sheet
@@ -29,10 +29,11 @@ from patchstudy.records import Capture, RawFile
 
 _COLUMNS: Final = re.compile(r"^# hostname;interval;timestamp(?:;|$)")
 _PAIR: Final = re.compile(
-    r"^\S+\t(-?\d+)\t(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: UTC)?|\d{9,11})"
-    r"\t(\S+)\t(\S+)\t(\S+)$"
+    r"^\S+\t(-?\d+)\t(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]{2,5})?|\d{9,11})"
+    r"\t(\S+)\t(\S+)(?:\t(\S.*))?$"
 )
-_RAW: Final = re.compile(r"^\d\d:\d\d:\d\d(?: UTC)?; \w+; ")
+_RAW: Final = re.compile(r"^\d\d:\d\d:\d\d(?: [A-Z]{2,5})?; \S+|^# uptime_cs; ")
+_ZONE: Final = re.compile(r"^(\S+ \S+?)(?: ([A-Z]{2,5}))?$")
 _DRAWING: Final = ("<svg", "<!DOCTYPE svg", "<!-- Created with sadf")
 _GRAPH: Final = re.compile(r"<text [^>]*>Linux \S+ \(.*\(\d+ CPU\)")
 _XML: Final = ("<!DOCTYPE sysstat", "<sysstat")
@@ -50,7 +51,11 @@ _TABLES: Final = {
 }
 _PERCENTS: Final = {"ifutil-percent": "%ifutil"}
 _NOT_RATES: Final = {"blg_len"}
-_ASIDE: Final = re.compile(r"^[^;]*;-1;[^;]*;(LINUX-RESTART|COM )")
+_ASIDE: Final = re.compile(r"^\S+[;\t]-1[;\t][^;\t]*[;\t](LINUX-RESTART|COM\b)")
+#: Fields of ``-p`` that are of an interface.
+_OF_INTERFACE: Final = re.compile(
+    r"[rt]x(?:pck|kB|cmp|mcst|err|drop|carr|fram|fifo)/s|coll/s|%ifutil"
+)
 
 
 def sniff(raw: RawFile) -> bool:
@@ -62,7 +67,7 @@ def sniff(raw: RawFile) -> bool:
         return any(mark in head for mark in (*_XML, "sadf")) or bool(
             _GRAPH.search(head)
         )
-    lines = plain_head(raw)
+    lines = [line for line in plain_head(raw) if not _ASIDE.match(line)]
     return bool(lines) and any(
         pattern.match(lines[0]) for pattern in (_COLUMNS, _PAIR, _RAW)
     )
@@ -77,8 +82,8 @@ def load(raw: RawFile) -> Capture:
         If it is a form that holds no table, is cut, or holds nothing that is read.
     """
     _refuse(raw)
-    json = raw.head.lstrip().startswith("{")
-    page = _from_json(raw) if json else _from_rows(raw)
+    rows = not raw.head.lstrip().startswith(("{", "<"))
+    page = _from_rows(raw) if rows else _from_json(raw)
     told = page.report
     reading = Reading()
     facts = dict(sysstat.host_facts(told.header)) | sysstat.add_cpus(told, reading)
@@ -86,21 +91,26 @@ def load(raw: RawFile) -> Capture:
     sysstat.add_counts(told, reading)
     sysstat.add_events(told, reading, _KNOWN)
     if not reading.measurements:
-        problem = "no table of CPUs or network; call sadf -j FILE -- -u ALL -n DEV"
-        raise CaptureError(raw.path, problem)
+        reading.doubt(
+            "metric-absent",
+            "no table that a metric comes from",
+            "Call sadf -j FILE -- -u ALL -n DEV.",
+        )
     if page.unread:
         reading.note("tables-unread", "not read: " + ", ".join(page.unread))
     if page.started_at is None:
         reading.note("clock-unknown", "local times without their zone")
     sysstat.restarted(told, reading)
-    if not json:
+    if rows:
         reading.caveats.extend(line_end(raw))
     return Capture(
         path=raw.path,
         sha256=raw.digest,
         tool="sadf",
         started_at=page.started_at,
-        workload={"duration_s": max(sheet.seconds for sheet in told.sheets)},
+        workload={
+            "duration_s": max((sheet.seconds for sheet in told.sheets), default=None)
+        },
         measurements=tuple(reading.measurements),
         facts=facts,
         caveats=tuple(reading.caveats),
@@ -144,6 +154,7 @@ class _Tables:
     sheets: dict[tuple[str, ...], dict[datetime, tuple[_Stamp, Rows]]] = field(
         default_factory=dict
     )
+    unread: dict[str, None] = field(default_factory=dict)
 
     def add(
         self,
@@ -186,9 +197,8 @@ def _refuse(raw: RawFile) -> None:
     head = raw.head
     if any(mark in head for mark in _DRAWING):
         raise CaptureError(raw.path, "a drawing of sadf, no data; call sadf -j")
-    if any(mark in head for mark in _XML):
-        raise CaptureError(raw.path, "sadf's XML is not read; call sadf -j")
-    first = next(iter(plain_head(raw)), "")
+    lines = [line for line in plain_head(raw) if not _ASIDE.match(line)]
+    first = next(iter(lines), "")
     if _RAW.match(first):
         raise CaptureError(
             raw.path, "raw counters of sadf -r are not read; call sadf -j"
@@ -198,11 +208,12 @@ def _refuse(raw: RawFile) -> None:
         raise CaptureError(raw.path, problem, where="1")
 
 
-# ---- JSON ----------------------------------------------------------------------------
+# ---- JSON and XML --------------------------------------------------------------------
 
 
 def _from_json(raw: RawFile) -> _Page:
-    value: Any = json_value(raw)
+    json = raw.head.lstrip().startswith("{")
+    value: Any = json_value(raw) if json else sadf_xml.as_json(raw)
     try:
         hosts = value["sysstat"]["hosts"]
         host, statistics = hosts[0], hosts[0]["statistics"]
@@ -315,39 +326,60 @@ def _from_rows(raw: RawFile) -> _Page:
         if _COLUMNS.match(line):
             columns = line.split(";")[3:]
         elif aside := _ASIDE.match(line):
-            report.restarted |= aside[1] == "LINUX-RESTART"
+            again = aside[1] == "LINUX-RESTART" and bool(tables.sheets)
+            report.restarted |= again
         elif match := _PAIR.match(line):
             _pair(raw, match, str(number), tables)
         else:
             _fields(raw, line, columns, str(number), tables)
-    return tables.page(report)
+    page = tables.page(report)
+    page.unread = sorted(tables.unread)
+    return page
 
 
 def _fields(
     raw: RawFile, line: str, columns: list[str], where: str, tables: _Tables
 ) -> None:
-    """Add a row of ``-d``."""
+    """Add a row of ``-d``; of a table without a metric it need not be readable."""
     words = line.split(";")
-    if len(words) != len(columns) + 3:
-        problem = f"{len(words)} fields under {len(columns) + 3} columns; cut short?"
-        raise CaptureError(raw.path, problem, where=where)
+    if len(words) < 4 or not columns:
+        raise CaptureError(
+            raw.path, f"{line[:60]!r} is no row; cut short?", where=where
+        )
     stamp = _stamp(raw, words[1], words[2], where)
-    key = columns[0] if columns[0] in sysstat.KEYS else ""
-    start = 1 if key else 0
-    values = {
-        column: sysstat.number(raw, text, where)
-        for column, text in zip(columns[start:], words[3 + start :], strict=True)
-        if column not in sysstat.KEYS
-    }
-    tables.add((key, *values), stamp, words[3] if key else "", values)
+    key = next((one for one in columns if one in sysstat.KEYS), "")
+    try:
+        _counted(raw, len(words), len(columns) + 3, where)
+        row = dict(zip(columns, words[3:], strict=True))
+        values = {
+            column: sysstat.number(raw, text, where)
+            for column, text in row.items()
+            if column not in sysstat.KEYS
+        }
+    except CaptureError:
+        if sysstat.is_core(key, columns):
+            raise
+        tables.unread[key or columns[0]] = None
+        return
+    tables.add((key, *values), stamp, row.get(key, ""), values)
+
+
+def _counted(raw: RawFile, fields: int, columns: int, where: str) -> None:
+    if fields != columns:
+        problem = f"{fields} fields under {columns} columns; cut short?"
+        raise CaptureError(raw.path, problem, where=where)
 
 
 def _pair(raw: RawFile, match: re.Match[str], where: str, tables: _Tables) -> None:
     """Add a line of ``-p``: interval, time, device, field, value."""
     interval, time, device, column, text = match.groups()
     stamp = _stamp(raw, interval, time, where)
-    values = {column: sysstat.number(raw, text, where)}
     cpu = re.fullmatch(r"cpu(\d+)|all", device)
+    known = cpu or device == "-" or _OF_INTERFACE.fullmatch(column)
+    if not known or column in sysstat.KEYS:
+        tables.unread[column] = None
+        return
+    values = {column: sysstat.number(raw, text or "", where)}
     if cpu:
         # all shares of a CPU go into one table, field by field
         tables.add(("CPU", *_shares(column)), stamp, cpu[1] or "all", values)
@@ -374,9 +406,10 @@ def _stamp(raw: RawFile, interval: str, time: str, where: str) -> _Stamp:
         if time.isdecimal():
             end = datetime.fromtimestamp(int(time), tz=UTC)
             return _Stamp(end=end, length_s=int(interval), utc=True)
-        text = time.removesuffix(" UTC")
-        end = datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
-        return _Stamp(end=end, length_s=int(interval), utc=time.endswith("UTC"))
+        parts = _ZONE.match(time)
+        day, zone = parts.groups() if parts else ("", None)
+        end = datetime.strptime(day, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+        return _Stamp(end=end, length_s=int(interval), utc=zone == "UTC")
     except (ValueError, OverflowError) as error:
         problem = f"{time!r} with {interval!r} is not a time with its interval"
         raise CaptureError(raw.path, problem, where=where) from error

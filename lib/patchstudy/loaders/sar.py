@@ -27,7 +27,8 @@ from patchstudy.loaders.paste import plain_head
 from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, RawFile
 
-_COLUMN: Final = re.compile(r"[%/]|^kb|^\w+-\w+$|^IFACE$|^DEV$|^MHz$|^rpm$")
+_COLUMN: Final = re.compile(r"[%/]|^kb|^\w+-\w+$|^IFACE$|^INTR$|^DEV$|MHz$|^rpm$")
+_ASIDE: Final = re.compile(r"^\S+(?: [AaPp]\.?[Mm]\.?)?\s+(?:LINUX RESTART|COM)\b")
 _KNOWN: Final = (
     "rxpck/s", "txpck/s", "rxerr/s", "txerr/s", "rxdrop/s", "txdrop/s", "cswch/s",
     "intr/s",
@@ -36,7 +37,7 @@ _KNOWN: Final = (
 
 def sniff(raw: RawFile) -> bool:
     """Say whether it has sysstat's first line and a table of sar."""
-    lines = [line for line in plain_head(raw) if "RESTART" not in line]
+    lines = [line for line in plain_head(raw) if not _ASIDE.match(line)]
     if len(lines) < 2 or not sysstat.BANNER.match(lines[0]):
         return False
     row = sysstat.split(lines[1])
@@ -63,8 +64,10 @@ def load(raw: RawFile) -> Capture:
     sysstat.add_interfaces(told, reading)
     sysstat.add_counts(told, reading)
     sysstat.add_events(told, reading, _KNOWN)
-    if not reading.measurements:
+    if not any(sheet.samples or sheet.average for sheet in told.sheets):
         raise CaptureError(raw.path, "holds no row of a table; was it cut short?")
+    if not reading.measurements:
+        reading.doubt("metric-absent", "no table that a metric comes from")
     reading.note(
         "clock-unknown",
         "sar writes local time without its zone; when it started is not known",

@@ -4,13 +4,17 @@ Columns are what ``sar`` calls them: ``%usr``, ``rxpck/s``. The time in front of
 is the end of its interval, the time in front of a head its start, both in local time.
 With 12 hours the time is two words (``02:17:10 PM``), ``Moyenne :`` is two words as
 well, and Japanese writes ``14時16分41秒``. sysstat sets no thousands marks, so a comma
-before at most two digits is a decimal comma.
+before at most two digits is a decimal comma; ``--human`` writes ``2.1%``. What names a
+row stands first or, with ``--pretty``, last. A restart of the machine begins the clock
+and the averages anew: then the averages printed are of one boot and not used. A table
+that no metric comes from and that cannot be read is left out with a note.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from patchstudy.errors import CaptureError
@@ -28,20 +32,28 @@ _TIME: Final = re.compile(
     r"^(\d{1,2})\D ?(\d{1,2})\D ?(\d{1,2})(?:[^\s\d])?(?: ?([AaPp])\.? ?[Mm]\.?)?[ \t]+"
 )
 _AVERAGE: Final = re.compile(r"^[^\s\d:][^\d:]*:[ \t]+")
-_NUMBER: Final = re.compile(r"-?\d{1,15}(?:[.,]\d{1,2})?")
-_HUMAN: Final = re.compile(r"\d[.,]\d[kMGTP]$")
+_NUMBER: Final = re.compile(r"-?\d{1,15}(?:[.,]\d{1,2})?%?")
+_HUMAN: Final = re.compile(r"-?\d+[.,]\d[BkMGTP]")
 #: Columns that name the row.
 KEYS: Final = frozenset({
     "CPU", "NODE", "IFACE", "INTR", "DEV", "TTY", "BUS", "FAN", "TEMP", "IN",
     "FCHOST", "FILESYSTEM", "MOUNTPOINT", "DEVICE", "BAT",
 })  # fmt: skip
+#: Columns that name a row besides its key: where the CPU sits.
+_PLACE: Final = ("CORE", "SOCK", "NODE")
+#: Tables that metrics come from, by their key and a column; one that cannot be read is
+#: an error.
+_CORE: Final = (
+    ("CPU", "%idle"), ("NODE", "%idle"), ("CPU", "intr/s"), ("CPU", "NET_RX/s"),
+    ("IFACE", "rxpck/s"), ("IFACE", "rxerr/s"), ("INTR", "intr/s"), ("", "cswch/s"),
+)  # fmt: skip
 _LABELS: Final = {"IFACE": "interface", "INTR": "interrupt", "DEV": "device"}
 #: Heads that mpstat prints and sar does not.
 MPSTAT: Final = re.compile(
-    r"(?:CPU|NODE)[ ]+%use?r[ ]+%nice[ ]+%sys[ ]+%iowait[ ]+%irq\b"
+    r"(?:CPU|NODE)(?: +CORE +SOCK +NODE)? +%use?r +%nice +%sys +%iowait +%irq\b"
     r"|CPU[ ]+(?:intr/s$|HI/s|\d+/s)"
 )
-_RESOLUTION: Final = 1e-4
+_SLACK: Final = 1.5
 #: Columns that are shares of a CPU's time, with the name they have in ``cpu_shares``.
 _PERCENT: Final = {
     f"%{name}": name
@@ -77,6 +89,8 @@ class Sheet:
         The rows that the tool itself worked out over all intervals.
     several_keys
         Whether one of the columns names the rows as well.
+    human
+        Whether a number was left out that ``--human`` had shortened.
     """
 
     key: str
@@ -84,9 +98,12 @@ class Sheet:
     samples: list[Sample] = field(default_factory=list)
     average: Rows = field(default_factory=dict)
     several_keys: bool = field(init=False)
+    human: bool = False
 
     def __post_init__(self) -> None:
-        self.several_keys = not KEYS.isdisjoint(self.columns)
+        self.several_keys = not KEYS.isdisjoint(self.columns) or bool(
+            set(_PLACE).intersection(self.columns)
+        )
 
     @property
     def seconds(self) -> float:
@@ -136,6 +153,8 @@ class Report:
         Whether it is one report without an interval: means since boot.
     restarted
         Whether the machine restarted within the file.
+    unread
+        First columns of the tables that could not be read and give no metric.
     """
 
     raw: RawFile
@@ -143,6 +162,7 @@ class Report:
     sheets: list[Sheet] = field(default_factory=list)
     since_boot: bool = False
     restarted: bool = False
+    unread: dict[str, None] = field(default_factory=dict)
 
     def sheet(self, key: str, column: str) -> Sheet | None:
         """Return the table with this key that has the column."""
@@ -154,13 +174,35 @@ class Report:
 
 @dataclass(slots=True, kw_only=True)
 class _Draft:
-    """A table while it is read: times of day and rows."""
+    """A table while it is read: times of day and rows.
+
+    Attributes
+    ----------
+    order
+        All columns, as printed.
+    boots
+        For every boot where its rows start, and the time of its first head.
+    moment, latest
+        What stands in front of the last row, and the rows of that time; empty where the
+        next row is to be looked at closely.
+    """
 
     sheet: Sheet
-    start: int | None
+    order: tuple[str, ...]
+    boots: list[tuple[int, int | None]]
     times: list[int] = field(default_factory=list)
     rows: list[Rows] = field(default_factory=list)
     fresh: bool = True
+    readable: bool = True
+    moment: str = ""
+    latest: Rows = field(default_factory=dict)
+
+    @property
+    def simple(self) -> bool:
+        """Whether a row is its name and a number a column."""
+        key = self.sheet.key
+        named = key not in {"", "INTR"} and self.order[0] == key
+        return named and self.readable and not self.sheet.several_keys
 
 
 def report(raw: RawFile) -> Report:
@@ -172,7 +214,11 @@ def report(raw: RawFile) -> Report:
         If a number cannot be read, or the file holds two calls.
     """
     lines = [(number, line) for number, line in plain(raw.text) if line]
-    banners = {n: match for n, line in lines if (match := BANNER.match(line))}
+    banners = {
+        n: match
+        for n, line in lines
+        if line.startswith("Linux ") and (match := BANNER.match(line))
+    }
     if len(banners) != 1:
         two = "holds the output of two calls; split the file"
         none = "the first line of sysstat is missing; was it cut?"
@@ -181,12 +227,10 @@ def report(raw: RawFile) -> Report:
     drafts: dict[tuple[str, ...], _Draft] = {}
     current: _Draft | None = None
     for number, line in lines:
-        if number in banners:
+        if current and current.moment and _quick(current, line):
             continue
-        if "RESTART" in line:
-            told.restarted = True
-            continue
-        current = _line(told, drafts, current, (number, line))
+        if number not in banners:
+            current = _line(told, drafts, current, (number, line))
     _finish(told, list(drafts.values()))
     return told
 
@@ -202,18 +246,12 @@ def number(raw: RawFile, text: str, where: str) -> float:
     return found
 
 
+@lru_cache(maxsize=4096)  # most words of a report are printed many times
 def _parsed(text: str) -> float | None:
-    try:
-        return _float(text)
-    except ValueError:
-        return None
-
-
-@lru_cache(maxsize=4096)  # most numbers of a report are printed many times
-def _float(text: str) -> float:
+    """Return a number; None for a word that is none."""
     if not _NUMBER.fullmatch(text):
-        raise ValueError(text)
-    return float(text.replace(",", "."))
+        return None
+    return float(text.rstrip("%").replace(",", "."))
 
 
 @lru_cache(maxsize=64)  # all rows of an interval have the same time
@@ -225,22 +263,33 @@ def _seconds(hour: str, minute: str, second: str, half: str | None) -> int:
     return hours * 3600 + int(minute) * 60 + int(second)
 
 
-def split(line: str) -> tuple[int | None, list[str]] | None:
-    """Return the time of a row and its words; no time for an average.
+def place(line: str) -> tuple[int | None, int] | None:
+    """Return the time of a row, none for an average, and where its words start.
 
     None for a line that is no row of a table.
     """
     if match := _TIME.match(line):
-        return _seconds(*match.groups()), line[match.end() :].split()
+        return _seconds(*match.groups()), match.end()
     if match := _AVERAGE.match(line):
-        return None, line[match.end() :].split()
+        return None, match.end()
     return None
+
+
+def split(line: str) -> tuple[int | None, list[str]] | None:
+    """Return the time of a row and its words; see ``place``."""
+    found = place(line)
+    return None if found is None else (found[0], line[found[1] :].split())
 
 
 def label_end(line: str) -> int:
     """Return where the words of a row start, behind its time or ``Average:``."""
-    match = _TIME.match(line) or _AVERAGE.match(line)
-    return match.end() if match else 0
+    found = place(line)
+    return 0 if found is None else found[1]
+
+
+def is_core(key: str, columns: Collection[str]) -> bool:
+    """Say whether a metric comes from a table with this key and these columns."""
+    return any(key == name and column in columns for name, column in _CORE)
 
 
 def is_head(words: Sequence[str]) -> bool:
@@ -260,6 +309,12 @@ def _line(
         problem = f"{line[1]!r} is no row of a table of sysstat"
         raise CaptureError(told.raw.path, problem, where=str(line[0]))
     time, words = row
+    first = words[0] if words else ""
+    if first == "COM":
+        return current
+    if first == "LINUX" and "RESTART" in words:
+        _restart(told, drafts.values())
+        return current
     if (
         words
         and _parsed(words[-1]) is None
@@ -269,92 +324,189 @@ def _line(
     if current is None:
         problem = "a row without the names of its columns; was the start cut off?"
         raise CaptureError(told.raw.path, problem, where=str(line[0]))
-    name, values = _row(told.raw, current.sheet, words, line[0])
-    if time is None:
-        current.sheet.average[name] = values
-        return current
-    if current.fresh or current.times[-1] != time or name in current.rows[-1]:
-        current.times.append(time)
-        current.rows.append({})
-        current.fresh = False
-    current.rows[-1][name] = values
+    _take(told, current, time, line=(line[0], words))
+    if current.simple:
+        current.moment = line[1][: label_end(line[1])]
+        current.latest = current.sheet.average if time is None else current.rows[-1]
     return current
+
+
+def _quick(draft: _Draft, line: str) -> bool:
+    """Take in one more row of a time, as most are; return whether it was one."""
+    if not line.startswith(draft.moment):
+        return False
+    words = line[len(draft.moment) :].split()
+    if len(words) != len(draft.order) or words[0] in draft.latest or words[0] == "-1":
+        return False
+    values = _numbers(draft, words)
+    if values is None:
+        return False
+    draft.latest[words[0]] = values
+    return True
+
+
+def _numbers(draft: _Draft, words: list[str]) -> dict[str, float] | None:
+    """Return the numbers of a row behind its name; None where one cannot be read."""
+    values = dict(zip(draft.sheet.columns, map(_parsed, words[1:]), strict=True))
+    return None if None in values.values() else values  # type: ignore[return-value]
+
+
+def _restart(told: Report, drafts: Collection[_Draft]) -> None:
+    """Begin a new boot, unless nothing was measured before it."""
+    if any(one.times for one in drafts):
+        told.restarted = True
+        for one in drafts:
+            one.sheet.average = {}
+            one.boots.append((len(one.times), None))
+
+
+def _take(
+    told: Report, draft: _Draft, time: int | None, line: tuple[int, list[str]]
+) -> None:
+    """Add a row to its table."""
+    if not draft.readable:
+        return
+    try:
+        name, values = _plain_row(draft, line[1]) or _row(
+            told.raw, draft, line[1], line[0]
+        )
+    except CaptureError:
+        sheet = draft.sheet
+        if is_core(sheet.key, sheet.columns):
+            raise
+        told.unread[draft.order[0]] = None
+        draft.readable = False
+        return
+    if time is None:
+        draft.sheet.average[name] = values
+        return
+    if draft.fresh or draft.times[-1] != time or name in draft.rows[-1]:
+        draft.times.append(time)
+        draft.rows.append({})
+        draft.fresh = False
+    draft.rows[-1][name] = values
 
 
 def _head(
     drafts: dict[tuple[str, ...], _Draft], words: list[str], time: int | None
 ) -> _Draft:
     """Return the table of these columns; a new one starts at the head's time."""
-    columns = tuple(words)
-    if columns not in drafts:
-        key = next((word for word in words if word in KEYS), "")
-        rest = tuple(word for word in words if word != key)
-        drafts[columns] = _Draft(sheet=Sheet(key=key, columns=rest), start=time)
-    drafts[columns].fresh = True
-    return drafts[columns]
+    order = tuple(words)
+    key = next((word for word in words if word in KEYS), "")
+    name = (key, "intr/s") if key == "INTR" else order
+    if name not in drafts:
+        rest = ("intr/s",) if key == "INTR" else (*(w for w in words if w != key),)
+        drafts[name] = _Draft(
+            sheet=Sheet(key=key, columns=rest), order=order, boots=[(0, time)]
+        )
+    draft = drafts[name]
+    draft.order, draft.fresh, draft.moment = order, True, ""
+    if draft.boots[-1] == (len(draft.times), None):
+        draft.boots[-1] = (len(draft.times), time)
+    return draft
+
+
+def _plain_row(draft: _Draft, words: list[str]) -> tuple[str, dict[str, float]] | None:
+    """Return name and numbers of a row as most are; None where it is another."""
+    sheet = draft.sheet
+    if not draft.simple or len(words) != len(draft.order):
+        return None
+    values = _numbers(draft, words)
+    if values is None:
+        return None
+    return ("all" if words[0] == "-1" and sheet.key == "CPU" else words[0]), values
 
 
 def _row(
-    raw: RawFile, sheet: Sheet, words: list[str], line: int
+    raw: RawFile, draft: _Draft, words: list[str], line: int
 ) -> tuple[str, dict[str, float]]:
     """Return what names a row, and its numbers."""
-    at = 1 if sheet.key else 0
-    count = at + len(sheet.columns)
-    if len(words) != count:
-        problem = f"{len(words)} values under {count} columns; was it cut short?"
+    sheet, order = draft.sheet, draft.order
+    if order[1:4] == _PLACE and len(words) == len(order) - 3:
+        order = (order[0], *order[4:])  # the row of all CPUs has no place
+    if len(words) == len(order) - 1 and "%idle" in order and _idle_at(words):
+        words = [*words[:-1], "0.00", words[-1]]  # a CPU without ticks lacks a column
+    if order[:2] == ("INTR", "all"):  # CPUs come and go, without a new head
+        words, order = words[:2], order[:2]
+    if len(words) != len(order):
+        problem = f"{len(words)} values under {len(order)} columns; was it cut short?"
         raise CaptureError(raw.path, problem, where=str(line))
-    if sheet.key in {"FILESYSTEM", "MOUNTPOINT"}:
-        words = [words[-1], *words[:-1]]
-    try:
-        values = dict(zip(sheet.columns, map(_float, words[at:]), strict=True))
-    except ValueError:
-        values = {}
-    if sheet.several_keys or not values:
-        values = {
-            column: number(raw, text, str(line))
-            for column, text in zip(sheet.columns, words[at:], strict=True)
-            if column not in KEYS
-        }
-    name = words[0] if at else ""
-    return ("all" if sheet.key == "CPU" and name == "-1" else name), values
+    row = dict(zip(order, words, strict=True))
+    name = row.pop(sheet.key) if sheet.key else ""
+    if sheet.key == "INTR":
+        rate = row.get("all", row.get("intr/s"))  # only some CPUs were asked for
+        row = {} if rate is None else {"intr/s": rate}
+    sheet.human |= any(map(_HUMAN.fullmatch, row.values()))
+    return ("all" if sheet.key == "CPU" and name == "-1" else name), {
+        column: number(raw, text, str(line))
+        for column, text in row.items()
+        if column not in KEYS and column not in _PLACE and not _HUMAN.fullmatch(text)
+    }
+
+
+def _idle_at(words: Sequence[str]) -> bool:
+    """Say whether a row says nothing but that a CPU was idle all the time."""
+    return _parsed(words[-1]) == 100 and not any(map(_parsed, words[1:-1]))
 
 
 def _finish(told: Report, drafts: list[_Draft]) -> None:
     """Give every interval its place; tell a report without an interval."""
     told.since_boot = bool(drafts) and all(
-        one.times == [one.start] and not one.sheet.average for one in drafts
+        one.times == [one.boots[0][1]] and not one.sheet.average for one in drafts
     )
     for draft in drafts:
-        at = cpu_shares.ends(draft.times, draft.start) if draft.times else []
+        if not draft.readable:
+            continue
+        if told.restarted:
+            draft.sheet.average = {}
+        spans = _spans(draft)
         draft.sheet.samples = [
             Sample(start_s=start, end_s=end, rows=rows)
-            for start, end, rows in zip([0.0, *at], at, draft.rows, strict=False)
+            for (start, end), rows in zip(spans, draft.rows, strict=True)
         ]
         told.sheets.append(draft.sheet)
+
+
+def _spans(draft: _Draft) -> list[tuple[float, float]]:
+    """Return start and end of every interval; the time between boots is left out."""
+    spans: list[tuple[float, float]] = []
+    ends = [first for first, _start in draft.boots[1:]] + [len(draft.times)]
+    for (first, start), last in zip(draft.boots, ends, strict=True):
+        begin = spans[-1][1] if spans else 0.0
+        times = draft.times[first:last]
+        at = cpu_shares.ends(times, start) if times else []
+        spans += [(begin + a, begin + b) for a, b in zip([0.0, *at], at, strict=False)]
+    return spans
 
 
 # ---- what the tables mean ------------------------------------------------------------
 
 
-def cpu_records(raw: RawFile, sheet: Sheet) -> list[cpu_shares.Record]:
+def cpu_records(
+    raw: RawFile, sheet: Sheet, digit: float = 1e-4
+) -> list[cpu_shares.Record]:
     """Return the shares of a table of CPUs, interval by interval."""
     return [
         cpu_shares.Record(
-            start_s=one.start_s, end_s=one.end_s, cpus=cpu_rows(raw, one.rows)
+            start_s=one.start_s,
+            end_s=one.end_s,
+            cpus=cpu_rows(raw, sheet, one.rows, digit),
         )
         for one in sheet.samples
     ]
 
 
-def cpu_rows(raw: RawFile, rows: Rows) -> dict[str, dict[str, float]]:
+def cpu_rows(
+    raw: RawFile, sheet: Sheet, rows: Rows, digit: float
+) -> dict[str, dict[str, float]]:
     """Return the shares of the CPUs that were online."""
     cpus: dict[str, dict[str, float]] = {}
+    names = [(name, _PERCENT[name]) for name in sheet.columns if name in _PERCENT]
+    slack = max(_SLACK, 50 * digit * len(names))
     for cpu, values in rows.items():
-        percent = {
-            _PERCENT[name]: value for name, value in values.items() if name in _PERCENT
-        }
+        percent = {name: values[column] for column, name in names if column in values}
         try:
-            found = cpu_shares.shares(percent)
+            found = cpu_shares.shares(percent, slack=slack)
         except ValueError as error:
             raise CaptureError(raw.path, f"CPU {cpu}: {error}") from error
         if found:
@@ -362,23 +514,61 @@ def cpu_rows(raw: RawFile, rows: Rows) -> dict[str, dict[str, float]]:
     return cpus
 
 
+def resolution(rows: Iterable[Mapping[str, float]]) -> float:
+    """Return the last digit of shares of 1: ``--dec=0`` and ``--human`` print fewer."""
+    digit = 1e-2
+    for one in rows:
+        for value in one.values():
+            if value % 1:
+                if value * 10 % 1:
+                    return 1e-4
+                digit = 1e-3
+    return digit
+
+
 def add_cpus(told: Report, reading: Reading) -> dict[str, object]:
     """Add the shares of the CPUs, if there is a table of them; return the facts."""
-    facts: dict[str, object] = {}
     present = int(told.header["cpus"]) if told.header.get("cpus") else None
-    if present is not None:
-        facts["number_of_cpus"] = present
     sheet = told.sheet("CPU", "%idle")
     if sheet is None:
-        return facts
-    records = cpu_records(told.raw, sheet)
-    own = cpu_rows(told.raw, sheet.average) if sheet.whole else {}
+        return {} if present is None else {"number_of_cpus": present}
+    every = (row for one in sheet.samples for row in one.rows.values())
+    digit = resolution(chain(sheet.average.values(), every))
+    records = cpu_records(told.raw, sheet, digit)
+    own = cpu_rows(told.raw, sheet, sheet.average, digit) if sheet.whole else {}
+    if told.since_boot:
+        span = {"span": "since boot"}
+        means = own or cpu_shares.means(records)
+        reading.measurements.extend(cpu_shares.whole_run(means, digit, span))
+        return cpu_facts(means, present, reading)
+    return add_shares(records, own, digit, present, reading)
+
+
+def add_shares(
+    records: Sequence[cpu_shares.Record],
+    own: Mapping[str, Mapping[str, float]],
+    digit: float,
+    present: int | None,
+    reading: Reading,
+) -> dict[str, object]:
+    """Add shares by interval and over the run; return the facts.
+
+    The tool's ``own`` averages count, where it has some.
+    """
     over = own or cpu_shares.means(records)
-    labels = {"span": "since boot"} if told.since_boot else {}
-    if not told.since_boot:
-        reading.measurements.extend(cpu_shares.intervals(records, _RESOLUTION))
-    reading.measurements.extend(cpu_shares.whole_run(over, _RESOLUTION, labels))
+    reading.measurements.extend(cpu_shares.intervals(records, digit))
+    reading.measurements.extend(cpu_shares.whole_run(over, digit))
+    return cpu_facts(over, present, reading)
+
+
+def cpu_facts(
+    over: Mapping[str, Mapping[str, float]], present: int | None, reading: Reading
+) -> dict[str, object]:
+    """Add what is doubtful of the shares over a run; return the facts."""
     reading.caveats.extend(cpu_shares.caveats(over, present))
+    facts: dict[str, object] = {}
+    if present is not None:
+        facts["number_of_cpus"] = present
     busiest = cpu_shares.busiest(over)
     return facts if busiest is None else {**facts, "busiest_cpu": busiest}
 
@@ -445,8 +635,8 @@ def add_counts(told: Report, reading: Reading) -> None:
         rate = switches.over()[""]["cswch/s"]
         reading.whole("context_switches", rate * switches.seconds)
     for sheet, row in ((sums, "sum"), (total, "all")):
-        if sheet and row in sheet.over():
-            rate = sheet.over()[row]["intr/s"]
+        rate = sheet.over().get(row, {}).get("intr/s") if sheet else None
+        if sheet and rate is not None:
             reading.whole("interrupts", rate * sheet.seconds)
     if soft:
         _softirqs(soft, reading)
@@ -490,17 +680,29 @@ def restarted(told: Report, reading: Reading) -> None:
         )
 
 
+def unread(tables: Collection[str], reading: Reading) -> None:
+    """Name the tables that are not read."""
+    if tables:
+        reading.note("tables-unread", "not read: " + ", ".join(tables))
+
+
 def doubts(told: Report, reading: Reading) -> None:
     """Add what is absent or doubtful in the text of a file as a whole."""
     restarted(told, reading)
+    unread(told.unread, reading)
     reading.caveats.extend(line_end(told.raw))
+    if any(sheet.human for sheet in told.sheets):
+        reading.note(
+            "human",
+            "numbers that --human shortened are absent; call the tool without it",
+        )
     if told.since_boot:
         reading.doubt(
             "since-boot",
             "one report without an interval: means since boot, not of a run",
             "Call the tool with an interval, as in mpstat -P ALL 1.",
         )
-    elif not all(sheet.whole for sheet in told.sheets):
+    elif not told.restarted and not all(sheet.whole for sheet in told.sheets):
         reading.note(
             "cut-short",
             "the averages at the end are missing: killed, or cut short; means are over"
