@@ -106,3 +106,54 @@ def test_the_corpus_gives_its_values(shared):
             assert (told is None) == (mean is None)
             if mean is not None:
                 assert told == pytest.approx(mean / 1000, rel=2e-3)
+
+
+JSON = """\
+{"resp": {"host": "192.0.2.1", "seq": 0, "size": 64, "rtt": 5.12}}
+{"timeout": {"host": "192.0.2.1", "seq": 1}}
+{"resp": {"host": "192.0.2.1", "seq": 2, "size": 64, "rtt": 5.14}}
+{"intSum": {"time": 1733560000, "host": "192.0.2.1", "xmt": 1, "rcv": 1, "loss": 0}}
+{"later": {"host": "192.0.2.1"}}
+{"summary": {"host": "192.0.2.1", "xmt": 3, "rcv": 2, "loss": 33, "rttAvg": 5.13}}
+{"summary": {"host": "192.0.2.9", "xmt": 3, "rcv": 0, "loss": 100}}
+{"stats": {"targets": 2, "alive": 1}}
+"""
+
+
+def of_json(text):
+    raw = RawFile.of(Path("run.json"), text.encode())
+    assert fping.sniff(raw)
+    return fping.load(raw)
+
+
+def told(capture):
+    return {(one.metric, one.labels["host"]): one.value for one in capture.measurements}
+
+
+def test_the_counts_of_the_json_are_the_loss():
+    values = told(of_json(JSON))
+    assert values["loss", "192.0.2.1"] == pytest.approx(1 / 3)
+    assert values["rtt_mean", "192.0.2.1"] == pytest.approx(5.13e-3)
+    assert values["loss", "192.0.2.9"] == 1
+    assert ("rtt_mean", "192.0.2.9") not in values
+
+
+def test_null_in_the_values_of_the_json_is_a_loss():
+    text = '{"vSum": {"host": "192.0.2.1", "values": [1.0, null, 3.0, 2.0]}}\n'
+    values = told(of_json(text))
+    assert values["loss", "192.0.2.1"] == 0.25
+    assert values["rtt_mean", "192.0.2.1"] == pytest.approx(2e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param(JSON[: JSON.index('{"summary')], "summary is missing", id="cut"),
+        pytest.param(JSON[:-20] + "\n", "8: not one object", id="cut in a line"),
+        pytest.param(JSON.replace('"rcv": 2', '"rcv": 5'), "5 answers to 3", id="more"),
+        pytest.param(JSON.replace("5.13", '"x"'), "'x' is not a time", id="no time"),
+    ],
+)
+def test_json_that_cannot_be_is_refused_with_its_line(text, problem):
+    with pytest.raises(CaptureError, match=problem):
+        of_json(text)

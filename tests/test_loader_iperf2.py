@@ -228,6 +228,64 @@ def test_csv_of_a_udp_server_tells_the_loss():
     assert value(capture, "throughput") == 20462448
 
 
+HEAD = "time,srcaddress,srcport,dstaddr,dstport,transferid,istart,iend,bytes,speed"
+ENDS = "+0000:20260605191028.955,192.0.2.1,43380,192.0.2.2,5001"
+
+
+def of_csv(text):
+    return load_text(text, iperf2_csv)
+
+
+def told(capture, metric):
+    return [
+        one.value
+        for one in capture.measurements
+        if one.metric == metric and one.start_s is None and "stream" not in one.labels
+    ]
+
+
+@pytest.mark.parametrize(
+    ("head", "interval", "rest"),
+    [
+        pytest.param(
+            f"{HEAD},writecnt,writeerr,tcpretry,tcpcwnd,tcppcwnd,tcprtt,tcprttvar\n",
+            "0.0,10.0",
+            "-1,-1,4294967295,-1,4294967295,0,0",
+            id="2.2 client",
+        ),
+        pytest.param(
+            f"{HEAD},readcnt,bin0,bin1,bin2,bin3,bin4,bin5,bin6,bin7\n",
+            "0.0,10.0",
+            "5,1,2,3,4,5,6,7,8",
+            id="2.2 server",
+        ),
+        pytest.param("", "0.0-10.0", "-1,-1,-1,-1,0,0", id="2.1.9"),
+    ],
+)
+def test_the_columns_of_enhanced_csv_are_no_jitter_and_no_loss(head, interval, rest):
+    capture = of_csv(f"{head}{ENDS},1,{interval},1000000,800000,{rest}\n")
+    assert told(capture, "throughput") == [800000]
+    assert capture.workload["protocol"] == "TCP"
+    assert not told(capture, "loss")
+
+
+def test_enhanced_csv_of_a_udp_server_tells_the_loss_also_from_sums_alone():
+    head = (
+        f"{HEAD},jitter,errors,datagrams,errpercent,outoforder,writecnt,writeerr,pps\n"
+    )
+    row = "0.0,10.0,7844390400,6275636577,0.000,179685,5516005,3.258,0"
+    capture = of_csv(f"{head}{ENDS},-1,{row},5336321,0,533642.566123\n")
+    assert told(capture, "loss") == [pytest.approx(179685 / 5516005)]
+    assert told(capture, "throughput") == [6275636577]
+
+
+def test_enhanced_csv_of_a_udp_client_is_what_it_sent():
+    head = f"{HEAD},writecnt,writeerr,pps\n"
+    capture = of_csv(f"{head}{ENDS},1,0.0,10.0,1000000,800000,681,0,68.1\n")
+    assert told(capture, "send_rate") == [800000]
+    assert not told(capture, "throughput")
+
+
 def test_csv_of_two_sources_is_not_added_up():
     capture = load_csv("v218-csv-tcp-dualtest-d.csv")
     assert value(capture, "throughput", source="192.0.2.2") == 185719500

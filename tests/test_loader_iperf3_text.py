@@ -335,3 +335,14 @@ def test_the_corpus_is_read_as_it_was_worked_out_by_hand(shared):
         starts = {one.start_s for one in capture.measurements} - {None}
         assert len(starts) == expected.get("n_intervals", len(starts)), path.name
     assert seen > 40
+
+
+def test_a_rate_printed_as_zero_in_a_large_unit_is_absent():
+    text = (
+        "[ ID] Interval           Transfer     Bitrate         Retr\n"
+        "[  5]   0.00-2.00   sec  4.77 MBytes  0.00 Tbits/sec    0             sender\n"
+        "[  5]  0.00-2.00  sec  4.77 MBytes  0.00 Tbits/sec                 receiver\n"
+    )
+    capture = load_text(text)
+    assert "throughput" not in {one.metric for one in capture.measurements}
+    assert "coarse-resolution" in {one.code for one in capture.caveats}

@@ -282,3 +282,16 @@ def test_a_header_that_asks_for_much_memory_is_refused(written):
     data = lzma.compress(b"x" * 99, filters=filters)
     with pytest.raises(CaptureError, match=r"broken xz \(Memory usage limit"):
         loaders.read(written("run.xz", data))
+
+
+def test_a_compression_that_is_not_known_is_no_cut_file(tmp_path):
+    path = tmp_path / "new.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.txt", "text")
+    data = bytearray(path.read_bytes())
+    for magic, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        where = data.index(magic) + at
+        data[where : where + 2] = (93).to_bytes(2, "little")
+    path.write_bytes(data)
+    with pytest.raises(CaptureError, match=r"cannot be read here .*pack it anew"):
+        loaders.load(path)

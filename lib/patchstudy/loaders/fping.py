@@ -1,4 +1,4 @@
-"""Read fping's counts: ``-c`` (lines and summary), ``-C`` (list of times), ``-Q``.
+"""Read counts of fping: ``-c`` (lines, summary), ``-C`` (list), ``-Q``, ``-J`` (JSON).
 
 What the values are (``print_per_system_stats`` of fping's source, captured runs). Every
 value carries the label ``host`` and is of the whole run:
@@ -16,8 +16,14 @@ value carries the label ``host`` and is of the whole run:
 The summaries of ``-Q`` stand below ``[hh:mm:ss]`` and are of one interval each; the
 total is the second summary of a host below the last of these. They are not read.
 fping's clock has no date and no zone.
+
+``-J`` (fping 5.4 and later, doc/fping-json.md) writes an object a line: ``resp``,
+``timeout``, ``summary`` (``-c``), ``vSum`` (``-C``, null where no answer came),
+``intSum`` (``-Q``, not read), ``stats``; others are passed over. ``loss`` is from the
+counts there too.
 """
 
+import json
 import math
 import re
 from dataclasses import dataclass, field
@@ -27,12 +33,14 @@ from typing import Final
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading
+from patchstudy.loaders.text import counter
 from patchstudy.records import Capture, RawFile
 
 #: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
 SOURCES: Final = {
     "loss": (
         'xmt/rcv/%loss of the summary of the host: 1 - rcv / xmt; -C: the share of "-"'
+        " (-J: null)"
     ),
     "rtt_mean": "min/avg/max of the summary: avg; -C: the mean of the times",
 }
@@ -50,6 +58,9 @@ _LINE: Final = re.compile(
 )
 _CLOCK: Final = re.compile(r"^\[\d\d:\d\d:\d\d\]$")
 _STATE: Final = re.compile(r"^\S+ is (?:alive|unreachable)\b")
+_JSON: Final = re.compile(
+    r'\s*\{\s*"(?:resp|timeout|summary|vSum|intSum)": ?\{\s*"(?:host|time)":'
+)
 _NUMBER: Final = re.compile(r"\d{1,12}(?:\.\d+)?(?:e[+-]\d\d)?")
 _ENOUGH_FOR_P50: Final = 20
 _ENOUGH_FOR_P99: Final = 1000
@@ -58,6 +69,8 @@ _MS: Final = 1e-3
 
 def sniff(raw: RawFile) -> bool:
     """Say whether a line of fping stands at the start."""
+    if _JSON.match(raw.head):
+        return True
     lines = plain_head(raw)
     if any(_SUMMARY.match(line) or _LINE.match(line) for line in lines):
         return True
@@ -74,7 +87,7 @@ def load(raw: RawFile) -> Capture:
     CaptureError
         If the summary is missing, or holds more answers than requests.
     """
-    hosts = _hosts(raw)
+    hosts = _of_json(raw) if _JSON.match(raw.head) else _hosts(raw)
     reading = Reading()
     for name, host in hosts.items():
         _host(name, host, reading)
@@ -139,12 +152,7 @@ def _once(raw: RawFile, hosts: dict[str, _Host], name: str, number: int) -> None
 def _counted(raw: RawFile, match: re.Match[str], number: int) -> _Host:
     """Return the counts and the mean of a summary."""
     sent, received = int(match["sent"]), int(match["received"])
-    if received > sent or match["kind"] == "return":
-        problem = (
-            f"{received} answers to {sent} requests: loss below 0; were duplicates or"
-            " answers of an earlier interval counted?"
-        )
-        raise CaptureError(raw.path, problem, where=str(number))
+    _no_more_answers(raw, sent, received, number, wrong=match["kind"] == "return")
     host = _Host(sent=sent, received=received)
     if match["times"]:
         texts = match["times"].split("/")
@@ -154,6 +162,17 @@ def _counted(raw: RawFile, match: re.Match[str], number: int) -> _Host:
         host.mean = float(texts[1])
         host.last_digit = 10.0 ** -len(texts[1].partition(".")[2])
     return host
+
+
+def _no_more_answers(
+    raw: RawFile, sent: int, received: int, number: int, *, wrong: bool = False
+) -> None:
+    if received > sent or wrong:
+        problem = (
+            f"{received} answers to {sent} requests: loss below 0; were duplicates or"
+            " answers of an earlier interval counted?"
+        )
+        raise CaptureError(raw.path, problem, where=str(number))
 
 
 def _listed(match: re.Match[str]) -> _Host:
@@ -176,6 +195,74 @@ def _answers(
             problem = f"{match['time']!r} is not a number with a decimal point"
             raise CaptureError(raw.path, problem, where=str(number))
         hosts[match["host"]].times.append(float(match["time"]))
+
+
+# ---- JSON ---------------------------------------------------------------------------
+
+
+def _of_json(raw: RawFile) -> dict[str, _Host]:
+    """Return counts and times of every host from an object a line.
+
+    Raises
+    ------
+    CaptureError
+        If a line is no such object, or no host has a summary.
+    """
+    hosts: dict[str, _Host] = {}
+    answers: dict[str, list[float]] = {}
+    for number, line in plain(raw.text):
+        if not line.startswith("{"):
+            continue  # a message of fping between them
+        kind, told = _object(raw, line, number)
+        name = str(told.get("host", ""))
+        if kind == "resp":
+            answers.setdefault(name, []).append(_ms(raw, told.get("rtt"), number))
+        elif kind in {"summary", "vSum"}:
+            _once(raw, hosts, name, number)
+            made = _json_counts if kind == "summary" else _json_times
+            hosts[name] = made(raw, told, number)
+    if not hosts:
+        raise CaptureError(raw.path, "fping's summary is missing; was it cut short?")
+    for name, host in hosts.items():
+        host.times = host.times or answers.get(name, [])
+    return hosts
+
+
+def _object(raw: RawFile, line: str, number: int) -> tuple[str, dict[str, object]]:
+    try:
+        ((kind, told),) = json.loads(line).items()
+    except (ValueError, AttributeError, RecursionError) as error:
+        problem = "not one object of fping -J; was it cut short?"
+        raise CaptureError(raw.path, problem, where=str(number)) from error
+    return kind, told if isinstance(told, dict) else {}
+
+
+def _json_counts(raw: RawFile, told: dict[str, object], number: int) -> _Host:
+    sent = counter(raw, told.get("xmt"), str(number))
+    received = counter(raw, told.get("rcv"), str(number))
+    _no_more_answers(raw, sent, received, number)
+    host = _Host(sent=sent, received=received, last_digit=1e-3)
+    if told.get("rttAvg") is not None:
+        host.mean = _ms(raw, told["rttAvg"], number)
+    return host
+
+
+def _json_times(raw: RawFile, told: dict[str, object], number: int) -> _Host:
+    values = told.get("values")
+    listed = values if isinstance(values, list) else []
+    times = [_ms(raw, one, number) for one in listed if one is not None]
+    mean = fmean(times) if times else None
+    return _Host(sent=len(listed), received=len(times), mean=mean, times=times)
+
+
+def _ms(raw: RawFile, value: object, number: int) -> float:
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    if not known or not 0 <= value < 1e9:  # type: ignore[operator]
+        raise CaptureError(raw.path, f"{value!r} is not a time", where=str(number))
+    return float(value)  # type: ignore[arg-type]
+
+
+# ---- values -------------------------------------------------------------------------
 
 
 def _host(name: str, host: _Host, reading: Reading) -> None:

@@ -16,12 +16,15 @@ What the values are (iperf's source; checked against a drop counter): bit/s of p
 ``loss``, ``jitter``
     UDP, of the receiver's final rows.
 
+Version 2.1.9 and later, with ``-e``: more columns behind these, of 2.2 also a line of
+names before the rows and start and end of the interval as two columns. A UDP client's
+row ends in the packets a second there. The other columns are not read.
+
 Where connections come from several addresses (``-d``) nothing is added up: each value
 has the label ``source``. The time has no zone, so the start is unknown.
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,10 +38,13 @@ _ROW: Final = re.compile(
     r"^(?P<time>\d{14}|\d{8}\d{6}\.\d+|[+-]\d{4}:\d{14}(?:\.\d+)?),"
     r"(?P<source>[0-9A-Fa-f.:%\w]*),(?P<port>\d{1,5}),"
     r"(?P<target>[0-9A-Fa-f.:%\w]*),\d{1,5},(?P<id>-?\d{1,9}),"
-    r"(?P<start>\d{1,9}\.\d+)-(?P<end>\d{1,9}\.\d+),"
+    r"(?P<start>\d{1,9}\.\d+)[-,](?P<end>\d{1,9}\.\d+),"
     r"(?P<bytes>\d{1,18}),(?P<rate>\d{1,18})"
-    r"(?:,(?P<jitter>-?\d{1,9}\.?\d*),(?P<lost>-?\d{1,18}),(?P<total>-?\d{1,18}),"
-    r"(?P<percent>-?[\w.+-]+),(?P<late>-?\d{1,18}))?$"
+    r"(?:,(?P<jitter>-?\d{1,9}\.\d+|-?\d{1,9}(?=(?:,[^,]+){4}$)),"
+    r"(?P<lost>-?\d{1,18}),(?P<total>-?\d{1,18}),"
+    r"(?P<percent>-?[\w.+-]+),(?P<late>-?\d{1,18})(?:,-?[\d.]{1,20}){0,3}"
+    r"|,-?\d{1,18},-?\d{1,18},(?P<pps>\d{1,18}\.\d+)"
+    r"|(?:,-?[\d.]{1,20}){4,24})?$"
 )
 
 
@@ -55,7 +61,7 @@ def load(raw: RawFile) -> Capture:
     CaptureError
         If a line is neither such a row nor a message of iperf's.
     """
-    rows = list(_rows(raw))
+    rows = _rows(raw)
     reading = Reading()
     reading.caveats.extend(line_end(raw))
     sources = dict.fromkeys(row.source for row in rows)
@@ -95,14 +101,19 @@ class _Row:
         return self.total is not None and self.total < 0
 
 
-def _rows(raw: RawFile) -> Iterator[_Row]:
-    """Yield the rows of single connections; id -1 is a sum of old versions."""
+def _rows(raw: RawFile) -> list[_Row]:
+    """Return the rows of single connections; the sums (id -1) where only they are."""
+    singles: list[_Row] = []
+    sums: list[_Row] = []
     for number, line in plain(raw.text):
         match = _ROW.match(line)
         if match is None:
             _refuse_unless_known(raw, number, line)
-        elif not match["id"].startswith("-"):
-            yield _row(match)
+        elif match["id"].startswith("-"):
+            sums.append(_row(match))
+        else:
+            singles.append(_row(match))
+    return singles or sums
 
 
 def _refuse_unless_known(raw: RawFile, number: int, line: str) -> None:
@@ -115,7 +126,7 @@ def _refuse_unless_known(raw: RawFile, number: int, line: str) -> None:
 
 
 def _row(match: re.Match[str]) -> _Row:
-    total = match["total"]
+    total = "-1" if match["pps"] else match["total"]
     return _Row(
         time=match["time"],
         source=match["source"],
@@ -123,7 +134,7 @@ def _row(match: re.Match[str]) -> _Row:
         span=(float(match["start"]), float(match["end"])),
         rate=float(match["rate"]),
         jitter=float(match["jitter"] or 0) * 1e-3,
-        lost=None if total is None else int(match["lost"]),
+        lost=None if total is None else int(match["lost"] or 0),
         total=None if total is None else int(total),
     )
 

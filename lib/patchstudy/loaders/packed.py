@@ -151,6 +151,9 @@ def _of_archive(
             if isinstance(found, Member):
                 left -= len(found.data)
             yield found
+    except NotImplementedError as error:
+        problem = f"a {kind} that cannot be read here ({error}); pack it anew"
+        raise CaptureError(path, problem) from error
     except _BROKEN as error:
         problem = f"broken {kind} ({error}); was it cut short?"
         raise CaptureError(path, problem) from error

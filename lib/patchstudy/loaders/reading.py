@@ -11,6 +11,8 @@ _BINARY: Final = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2*
 _DECIMAL: Final = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _COARSE: Final = 0.011
 _MISMATCH: Final = 0.05
+#: Above such a last digit in bit/s (Gbit/s, Tbit/s) a printed 0 may be a fair rate.
+_NO_ZERO: Final = 1e6
 
 
 @dataclass(slots=True)
@@ -95,6 +97,13 @@ class Reading:
     ) -> None:
         """Add a whole-run rate; doubt it where it is 0 or has too few digits."""
         if value is None:
+            return
+        if value == 0 and resolution and resolution > _NO_ZERO:
+            self.doubt(
+                "coarse-resolution",
+                f"{metric} is printed as 0 in a unit that is too large; it is absent",
+                "let the tool print a smaller unit",
+            )
             return
         self.whole(metric, value, labels, resolution=resolution)
         if value == 0 and metric == "throughput":
