@@ -176,3 +176,35 @@ def test_without_calls_there_are_no_rows(made):
     assert calls.by_task(table, study).empty
     assert calls.spread(study).empty
     assert isinstance(table, pd.DataFrame)
+
+
+def test_a_hist_trigger_tells_who_calls(study):
+    found = (
+        ("event:hist_hits", 42640, {}),
+        ("event:hist_hits", 39344, {"common_pid": "ksoftirqd/0"}),
+        ("event:hist_hits", 3296, {"common_pid": "iperf3"}),
+    )
+    moved = (
+        ("event:hist_hits", 40114, {}),
+        ("event:hist_hits", 40114, {"common_pid": "kworker/u3:1"}),
+    )
+    study = traced(study, baseline=found, patched=moved)
+    runs = [
+        replace(
+            run,
+            sources=tuple(
+                replace(
+                    x, place="lab_direct", capture=replace(x.capture, tool="trace_hist")
+                )
+                if x.capture.tool == "ftrace"
+                else x
+                for x in run.sources
+            ),
+        )
+        for run in study.runs
+    ]
+    table = calls.calls(replace(study, runs=tuple(runs)))
+    tasks = calls.by_task(table, study).set_index("task")
+    assert tasks["function"].unique().tolist() == ["lab_direct"]
+    assert tasks.loc["ksoftirqd", "baseline"] == pytest.approx(39344 / 42640)
+    assert tasks["patched"].to_dict() == {"iperf3": 0, "ksoftirqd": 0, "kworker": 1}

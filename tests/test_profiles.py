@@ -8,8 +8,8 @@ from patchstudy import profiles, stats
 from patchstudy.loaders import load
 from patchstudy.moved import Moved
 from patchstudy.origins import origin
-from patchstudy.records import Profile, Stack
-from patchstudy.study import open_study
+from patchstudy.records import Capture, Profile, Stack
+from patchstudy.study import Source, open_study
 
 DESIGN = """\
 question = "Is it faster?"
@@ -112,7 +112,7 @@ def test_the_cost_spreads_the_cpu_time_of_the_run_over_its_packets(profiled):
         baseline=["main;copy_[k] 30\nmain;send 50\nswapper;default_idle_[k] 20\n"],
         patched=["main;send 100\nmain;y 0\n"],
     )
-    one = replace(profiles.profile_runs(study)[0])
+    one = profiles.profile_runs(study)[0]
     moves = Moved(seconds=2.0, byte=None, packet=1000, cpu_s=1.6, rate=None,
                   counters=("packets: x", "CPU time: y"), missing=())  # fmt: skip
     one.__dict__["moved"] = moves
@@ -174,6 +174,30 @@ def test_shares_by_origin_add_up_to_one():
 )
 def test_whether_an_event_samples_time(event, told):
     assert profiles.samples_time(event) is told
+
+
+def test_counts_of_events_are_no_profile_of_time(profiled):
+    study = profiled(baseline=["m;copy 1\nm;x 1\n"], patched=["m;copy 1\nm;y 1\n"])
+    runs = [
+        run if run.measuring else replace(run, sources=(*run.sources, _stacks(study)))
+        for run in study.runs
+    ]
+    (cell,) = profiles.cells(replace(study, runs=tuple(runs)))
+    assert cell.event == ""
+    assert cell.left_out == ("trace_hist pskb_expand_head",)
+    assert [len(one) for one in cell.profiles.values()] == [1, 1]
+
+
+def _stacks(study):
+    """Stacks of a hist trigger, weighted by hits."""
+    stacks = (Stack(frames=("a", "copy"), weight=9.0),)
+    one = Profile(event=None, unit="event", stacks=stacks)
+    return Source(
+        place="pskb_expand_head",
+        capture=Capture(
+            path=study.folder / "x", sha256="", tool="trace_hist", profiles=(one,)
+        ),
+    )
 
 
 def test_new_and_gone_symbols_are_named(profiled):

@@ -35,6 +35,8 @@ BIN_COLUMNS: Final = ("device", "workload", "variant", "function", "source", "co
 MEASURED: Final = "measured"
 #: Functions of one source that are listed at most.
 MOST: Final = 12
+#: Keys of a hist trigger that name the task.
+_TASKS: Final = ("common_pid", "common_pid.execname", "pid", "comm", "common_comm")
 _BIN: Final = re.compile(r"event:hist_ns_(\d{1,12})(?:\.\w+)?")
 _COUNT: Final = re.compile(r"event:(\w+)_count")
 
@@ -80,6 +82,8 @@ def _of_run(run: Run) -> Iterator[dict[str, object]]:
             yield from _of_counters(capture)
         elif capture.tool == "kprobe_profile":
             yield from _of_probes(capture, probed)
+        elif capture.tool == "trace_hist":
+            yield from _of_trigger(source, probed)
         elif not _excerpt(capture):
             yield from _of_tracer(source)
 
@@ -117,6 +121,18 @@ def _of_probes(
             probe = one.labels.get("probe", "")
             function = probed.get(probe, f"probe {probe}")
             yield _row("kprobe_profile", function, "", one.value, math.nan)
+
+
+def _of_trigger(
+    source: Source, probed: Mapping[str, str]
+) -> Iterator[dict[str, object]]:
+    """Hits of a hist trigger, all and by task; its place names what it watches."""
+    function = probed.get(source.place, source.place or "hist trigger")
+    for one in source.capture.measurements:
+        task = [one.labels[key] for key in _TASKS if key in one.labels]
+        if one.metric == "event:hist_hits" and len(one.labels) == len(task) <= 1:
+            name = task[0].partition("/")[0] if task else ""
+            yield _row("trace_hist", function, name, one.value, math.nan)
 
 
 def _of_tracer(source: Source) -> Iterator[dict[str, object]]:

@@ -18,7 +18,7 @@ from patchstudy import stats
 from patchstudy.moved import Moved, moved
 from patchstudy.origins import bare, idle, origin
 from patchstudy.records import Profile
-from patchstudy.study import Design, Run, Study
+from patchstudy.study import Design, Run, Source, Study
 
 DIFFERENCE_COLUMNS: Final = (
     "device", "workload", "event", "symbol", "origin", "inclusive_baseline",
@@ -34,10 +34,15 @@ _TIME: Final = ("cpu-clock", "task-clock", "cycles", "cpu-cycles", "cpu_core/cyc
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileRun:
-    """One profile of one variant, with the file that it came from."""
+    """One profile of one variant, with the file that it came from.
+
+    ``event`` is what was sampled; empty where the file does not tell it. Counts of
+    events that the file does not name are told apart by tool and place.
+    """
 
     run: Run
     path: str
+    event: str
     profile: Profile
 
     @cached_property
@@ -62,6 +67,8 @@ class ProfileRun:
         The CPU time of the run over its packets, spread over the samples that are not
         idle. Where no tool tells the CPU time, samples times period of a clock.
         """
+        if not samples_time(self.event):
+            return None, f"{self.event} samples no time"
         busy, packets = busy_share(self.profile), self.moved.packet
         if packets and self.moved.cpu_s is not None and busy:
             words = "; ".join(("share of the busy samples", *self.moved.counters))
@@ -129,13 +136,22 @@ def profile_runs(study: Study) -> tuple[ProfileRun, ...]:
     for at, run in enumerate(study.runs):
         for source in () if run.measuring else run.sources:
             for profile in source.capture.profiles:
-                key = (at, profile.event or "")
+                event = _event(source, profile)
+                key = (at, event)
                 known = found.get(key)
                 fewer = known and len(known.profile.stacks) >= len(profile.stacks)
                 if profile.total > 0 and not fewer:
                     path = source.capture.path.relative_to(study.folder).as_posix()
-                    found[key] = ProfileRun(run=run, path=path, profile=profile)
+                    found[key] = ProfileRun(
+                        run=run, path=path, event=event, profile=profile
+                    )
     return tuple(found.values())
+
+
+def _event(source: Source, profile: Profile) -> str:
+    if profile.event or profile.unit != "event":
+        return profile.event or ""
+    return " ".join(filter(None, (source.capture.tool, source.place)))
 
 
 def cells(study: Study) -> tuple[Cell, ...]:
@@ -158,14 +174,14 @@ def _cell(
 ) -> Cell:
     variants: dict[str, set[str]] = {}
     for one in found:
-        variants.setdefault(one.profile.event or "", set()).add(one.run.variant)
+        variants.setdefault(one.event, set()).add(one.run.variant)
     judged = {design.baseline, design.patched[0]}
     event = max(
         variants, key=lambda name: (len(variants[name] & judged), samples_time(name))
     )
     chosen: dict[str, tuple[ProfileRun, ...]] = {}
     for one in found:
-        if (one.profile.event or "") == event:
+        if one.event == event:
             chosen[one.run.variant] = (*chosen.get(one.run.variant, ()), one)
     return Cell(
         device=device,
