@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_load(commands)
     _add_compare(commands)
     _add_plan(commands)
+    _add_verify(commands)
     return parser
 
 
@@ -246,6 +247,26 @@ def _add_plan(commands: Any) -> None:  # noqa: ANN401
         "--store", type=Path, metavar="FILE", help="write the plan as JSON as well"
     )
     command.set_defaults(run=_plan)
+
+
+def _add_verify(commands: Any) -> None:  # noqa: ANN401
+    command = commands.add_parser(
+        "verify",
+        help="derive the numbers of reports again from the raw files",
+        epilog="example: patchstudy verify reports/qmi_wwan/qmap-headroom; exit status "
+        "1 where anything differs",
+    )
+    command.add_argument(
+        "reports", nargs="+", type=Path, metavar="REPORT_DIR", help="a report, or many"
+    )
+    command.add_argument(
+        "--data",
+        type=Path,
+        metavar="STUDY",
+        help="the study (default: the one that the report's notebook names)",
+    )
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=_verify)
 
 
 _PLAN_WORDS: Final = (
@@ -438,6 +459,28 @@ def _plan(arguments: argparse.Namespace) -> int:
     shown = {"text": planning.plan_text, "csv": planning.plan_csv}
     _say(content if arguments.format == "json" else shown[arguments.format](campaign))
     return OK
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from patchstudy.report import listing, verify
+
+    statuses, contents = [OK], []
+    for folder in verify.report_folders(arguments.reports):
+        try:
+            found = verify.verify(folder, arguments.data)
+        except PatchstudyError as error:
+            _complain(str(error))
+            statuses.append(UNUSABLE)
+            continue
+        statuses.append(DOUBTS if found.differences else OK)
+        contents.append(asdict(found))
+        if not arguments.json:
+            _say("\n".join(verify.lines(found)))
+    if arguments.json:
+        _say(listing.as_json(contents))
+    return max(statuses)
 
 
 def _say(text: str, *, error: bool = False) -> None:
