@@ -278,7 +278,7 @@ def test_the_margin_of_a_comparison_can_be_given(run, iperf3):
         (["--margin", "5"], "'5' is no margin; write it as '1 %' or '0.5 pp'"),
         (
             ["--margin", "5 us"],
-            "does not fit throughput; give it in %, Gbit/s, Mbit",
+            "does not fit throughput; give it in %, GB/s, Gbit/s, MB/s",
         ),
     ],
 )

@@ -47,10 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="patchstudy",
-        description="From raw network measurements before and after a driver patch to "
-        "a report a maintainer can trust.",
-        epilog="example: patchstudy report data -o reports",
+        description="From raw network measurements before and after a driver patch\n"
+        "to a report a maintainer can trust.",
+        epilog="example: patchstudy report data -o reports\n\n" + _STATUS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action=_Version, nargs=0)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_report(commands)
     _add_check(commands)
@@ -59,7 +61,24 @@ def _parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_plan(commands)
     _add_verify(commands)
+    _add_new(commands)
     return parser
+
+
+_STATUS: Final = """\
+exit status: 0 done; 1 done, with doubts (check), differences (verify) or a
+change for the worse (compare --fail-on worse); 2 something could not be read or
+used, the rest was done; 130 stopped by the user."""
+
+
+class _Version(argparse.Action):
+    """Print the version; it is looked up only when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        _say(f"patchstudy {version('patchstudy')}")
+        parser.exit()
 
 
 def _add_report(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
@@ -283,6 +302,35 @@ _PLAN_NUMBERS: Final = (
 )
 
 
+def _add_new(commands: Any) -> None:  # noqa: ANN401
+    command = commands.add_parser(
+        "new",
+        help="begin a study: a folder with a study.toml to go through",
+        epilog="example: patchstudy new bgmac/rx-buffer-size --patch-file mail.mbox",
+    )
+    command.add_argument("study", metavar="DRIVER/PATCH")
+    command.add_argument(
+        "--patch-file",
+        type=Path,
+        metavar="F",
+        help="the patch as mail, mbox or diff: title, files and claims come from it",
+    )
+    command.add_argument(
+        "--data",
+        type=Path,
+        default=Path("data"),
+        metavar="DATA",
+        help="folder of studies (default: data)",
+    )
+    command.add_argument(
+        "--kernel",
+        type=Path,
+        metavar="DIR",
+        help="a kernel tree: names module, Kconfig prompt and MAINTAINERS sections",
+    )
+    command.set_defaults(run=_new)
+
+
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
@@ -481,6 +529,20 @@ def _verify(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _say(listing.as_json(contents))
     return max(statuses)
+
+
+def _new(arguments: argparse.Namespace) -> int:
+    from patchstudy.report import starting
+
+    started = starting.start(
+        arguments.data,
+        arguments.study,
+        patch_file=arguments.patch_file,
+        kernel=arguments.kernel,
+    )
+    for line in starting.steps(started):
+        _say(printable(line))
+    return OK
 
 
 def _say(text: str, *, error: bool = False) -> None:

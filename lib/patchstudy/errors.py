@@ -36,6 +36,10 @@ class StudyError(PatchstudyError):
     """A study folder or its ``study.toml`` cannot be used; one line a mistake."""
 
 
+class NoRunsError(StudyError):
+    """A study holds no raw file yet: it is planned, not measured."""
+
+
 class GrainError(PatchstudyError):
     """A table of another grain than the experimental unit was given to ``compare``."""
 

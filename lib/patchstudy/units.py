@@ -16,6 +16,9 @@ _FACTOR: Final[dict[str, tuple[float, str]]] = {
     "10^6bits/sec": (1e6, "bit/s"),  # netperf
     "10^3bits/s": (1e3, "bit/s"),  # netperf -f k
     "10^9bits/s": (1e9, "bit/s"),  # netperf -f g
+    "kB/s": (8e3, "bit/s"),
+    "MB/s": (8e6, "bit/s"),
+    "GB/s": (8e9, "bit/s"),
     "byte": (1.0, "byte"),
     "kB": (1e3, "byte"),
     "KiB": (2.0**10, "byte"),

@@ -7,7 +7,7 @@ the kernel's process/submitting-patches.rst and of ``git interpret-trailers``.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -110,10 +110,14 @@ def read(data: bytes) -> Patch:
     PatchError
         If the file is empty, too large, or its diff is broken.
     """
-    found = read_all(data)
-    chosen = next((one for one in found if one.files and not one.reply), None)
+    return chosen(read_all(data))
+
+
+def chosen(found: Sequence[Patch]) -> Patch:
+    """Return the first message that is a patch, else the first that is no reply."""
+    whole = next((one for one in found if one.files and not one.reply), None)
     named = next((one for one in found if one.subject and not one.reply), None)
-    return chosen or named or found[0]
+    return whole or named or found[0]
 
 
 def read_all(data: bytes) -> tuple[Patch, ...]:
@@ -253,6 +257,7 @@ __all__ = [
     "Patch",
     "PatchError",
     "PatchedFile",
+    "chosen",
     "message_of",
     "place",
     "read",

@@ -16,11 +16,11 @@ import pandas as pd
 
 from patchstudy import checks, loaders
 from patchstudy.compare import Comparison, compare
-from patchstudy.errors import CaptureError, StudyError
+from patchstudy.errors import CaptureError, NoRunsError, StudyError
 from patchstudy.findings import Assessment
 from patchstudy.metrics import Scale, metric
 from patchstudy.records import Capture, Measurement, Profile, Severity
-from patchstudy.report import noise
+from patchstudy.report import noise, starting
 from patchstudy.report.results import results
 from patchstudy.report.table import Column, Table, to_text, visible
 from patchstudy.sentences import (
@@ -67,7 +67,10 @@ def checked(folder: Path) -> dict[str, Any]:
     StudyError
         If the study cannot be used at all.
     """
-    study = open_study(folder)
+    try:
+        study = open_study(folder)
+    except NoRunsError:
+        return starting.unmeasured(folder)
     material = checks.material(study)
     found = checks.check(material)
     compared = compare(material.units, material.asked, study.design, found)
@@ -147,7 +150,7 @@ def check_text(content: Mapping[str, Any]) -> str:
         tuple(str(one[column.name]) for column in columns) for one in content["runs"]
     )
     counted = f"{content['study']}: {content['files']} raw files used"
-    lines = [to_text(Table(columns, rows, counted)), ""]
+    lines = [to_text(Table(columns, rows, counted)) if rows else counted, ""]
     lines += [
         visible(f"not used: {one['path']}: {one['reason']}")
         for one in content["not_used"]

@@ -10,7 +10,13 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from patchstudy import loaders, patchfile
-from patchstudy.errors import CaptureError, StudyError, UnknownToolError, printable
+from patchstudy.errors import (
+    CaptureError,
+    NoRunsError,
+    StudyError,
+    UnknownToolError,
+    printable,
+)
 from patchstudy.patchfile import Patch, PatchError
 from patchstudy.records import KINDS, Capture
 from patchstudy.study.design import Design, design_of_files, read_design
@@ -226,7 +232,8 @@ def _require_runs(study: Study) -> None:
             printable(f"; {one.path} was found and not used: {one.reason}")
             for one in study.leftovers[:1]
         )
-        raise StudyError(
+        kind = StudyError if study.leftovers else NoRunsError
+        raise kind(
             f"{study.folder}: no run of {' or '.join(missing)} under the layout "
             f"{study.design.layout!r}{hint}"
         )
