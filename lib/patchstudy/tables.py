@@ -285,6 +285,8 @@ def _allocations(told: pd.DataFrame) -> Iterator[pd.DataFrame]:
     The time is that of ``alloc_ns`` over the calls of ``alloc_count``, of one file.
     """
     plain = told[told["labels"].map(len) == 0]
+    known = set(plain.loc[plain["metric"] == "alloc_time", "path"])
+    plain = plain[~plain["path"].isin(known)]
     calls = plain[(plain["metric"] == "event:alloc_count") & (plain["value"] > 0)]
     yield calls.assign(metric="alloc_count")
     total = plain.loc[plain["metric"] == "event:alloc_ns", [*RUN_KEYS, "path", "value"]]
