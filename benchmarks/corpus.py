@@ -9,7 +9,7 @@ manifests, how many files were
 - read, where the manifest names no value that a capture has (numbers of lines);
 - declined with a clear error, where the manifest names nothing that could be read;
 - wrong, or crashed;
-- unknown: there is no loader yet (profiles and traces).
+- unknown: no loader knows it, and it holds values.
 
 Exits with 1 if any file was read wrong or crashed; those, the disputed and the declined
 ones are named below the table.
@@ -28,7 +28,7 @@ from typing import Any
 
 from patchstudy import loaders
 from patchstudy.errors import CaptureError, UnknownToolError
-from patchstudy.records import Capture
+from patchstudy.records import Capture, Profile
 
 OUTCOMES = (
     "right", "refused", "disputed", "read", "declined", "wrong", "crash", "unknown",
@@ -78,6 +78,16 @@ DISPUTED = {
     ),
     "sadf/sysstat-test-T-tz.txt": (
         "pieces of a drawing (SVG <text>) without any value; refused as unknown"
+    ),
+    "ftrace/perftools-tpoint-block.txt": (
+        "two traces pasted together: the first line is later than the last"
+    ),
+    "hist-trigger/perftools-perf-stat-hist.txt": (
+        "no hist trigger: the table of a script; refused as unknown"
+    ),
+    "perf-script/inferno-weird-stack-line.txt": (
+        "the sample with the line that is no frame has no frame at all: it counts as"
+        " [unknown], which ties with main"
     ),
     "folded/cap-ha-difffolded.txt": (
         "a difference of two profiles is no profile; refused with what to give"
@@ -510,6 +520,224 @@ def turbostat_busy(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> 
     return float(wanted) in whole(capture, "event:Busy%")
 
 
+# ---- profiles and traces ------------------------------------------------------------
+
+
+def shared_profile(capture: Capture, told: Mapping[str, Json]) -> Profile | None:
+    """Return the profile of the event whose shares are expected."""
+    name = told.get("share_event")
+    found = [one for one in capture.profiles if name is None or one.event == name]
+    return found[0] if found else None
+
+
+def leaf(key: str, share: str, *, by: str) -> Check:
+    """Check the share of the symbol that is expected to be on top, by self time."""
+
+    def check(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+        profile = shared_profile(capture, told)
+        if profile is None:
+            return False
+        sums: Counter[str] = Counter()
+        for stack in profile.stacks:
+            sums[stack.frames[-1]] += getattr(stack, by)
+        total = sum(sums.values())
+        same = abs(sums[told[key]] / total - told[share]) < 1e-4
+        return same and sums[told[key]] == max(sums.values())
+
+    return check
+
+
+def samples_by_event(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check the number of samples of every event."""
+    return {one.event: one.samples for one in capture.profiles} == wanted
+
+
+def period_total(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check the sum of the periods."""
+    profile = shared_profile(capture, told)
+    return profile is not None and profile.total == wanted
+
+
+def in_stacks(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check how many samples have pskb_expand_head in their stack."""
+    stacks = [one for profile in capture.profiles for one in profile.stacks]
+    found = [one.samples or 0 for one in stacks if "pskb_expand_head" in one.frames]
+    return sum(found) == wanted
+
+
+def comms(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check how many threads there are."""
+    stacks = [one for profile in capture.profiles for one in profile.stacks]
+    return len({one.comm for one in stacks}) == wanted
+
+
+def frames(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool | None:
+    """Check the number of all frames; the manifest counts those with a blank before."""
+    stacks = [one for profile in capture.profiles for one in profile.stacks]
+    found = sum(len(one.frames) * (one.samples or 0) for one in stacks)
+    return found == wanted or (
+        None if "[unknown]" in str(stacks) or not wanted else False
+    )
+
+
+def at(fact_name: str) -> Check:
+    """Check a time, where it is one in seconds and the file is in order."""
+
+    def check(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool | None:
+        if (
+            not wanted
+            or "." not in wanted
+            or float(told["first_ts"]) > float(told["last_ts"])
+        ):
+            return None
+        found: Any = capture.facts[fact_name]
+        return close(found, float(wanted), 1e-12)
+
+    return check
+
+
+def trace_events(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check how often every event, or every function, is in a trace."""
+    if capture.tool == "trace_stats":
+        return True  # events that were lost, none that was recorded
+    found = {
+        one.metric.partition(":")[2]: one.value
+        for one in capture.measurements
+        if not one.labels and one.metric.startswith(("event:", "calls:"))
+    }
+    return found == wanted
+
+
+def at_call_site(metric_name: str) -> Check:
+    """Check a number of the allocations that pskb_expand_head made."""
+
+    def check(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+        found = [
+            one.value
+            for one in capture.measurements
+            if one.metric == metric_name
+            and one.labels.get("call_site") == "pskb_expand_head"
+        ]
+        return found == [wanted]
+
+    return check
+
+
+def losses_told(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check that overwritten or lost events are a caveat with their number."""
+    lost = wanted - told["in_buffer"] if "in_buffer" in told else wanted
+    texts = [one.text for one in capture.caveats if one.code == "events-lost"]
+    return not lost or "in_buffer" not in told or any(str(lost) in one for one in texts)
+
+
+def graph_rows(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check the rows of a call graph: leaves, openings and ends."""
+    kinds = ("leaf_calls", "opens", "closes_with_duration")
+    return capture.facts["rows"] == sum(told[one] for one in kinds)
+
+
+def profiled(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check hits and mean time of the function on top."""
+    times = every(capture, f"call_time:{told['top']}")
+    same = every(capture, f"calls:{told['top']}") == [wanted]
+    return same and close(times[0], told["time_us"] / wanted / 1e6, 1e-9)
+
+
+def hist_sum(name: str) -> Check:
+    """Check the sum of the printed rows of a hist trigger."""
+
+    def check(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+        rows = [
+            one.value
+            for one in capture.measurements
+            if one.metric == f"event:hist_{name}" and one.labels
+        ]
+        return sum(rows) == wanted
+
+    return check
+
+
+def places(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check the drops of every place."""
+    found = {
+        one.labels["symbol"]: one.value
+        for one in capture.measurements
+        if "symbol" in one.labels
+    }
+    return found == wanted
+
+
+def of_map(name: str) -> Check:
+    """Check every key of a map of bpftrace."""
+
+    def check(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+        found = {
+            one.labels["key"]: one.value
+            for one in capture.measurements
+            if one.metric == f"event:{name}" and "key" in one.labels
+        }
+        return found == wanted
+
+    return check
+
+
+def hist_count(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check the sum over all histograms of bpftrace."""
+    names = {
+        one.metric for one in capture.measurements if one.metric.endswith("_count")
+    }
+    return sum(sum(every(capture, name)) for name in names) == wanted
+
+
+def report_row(key: str, *, kinds: tuple[str, ...]) -> Check:
+    """Check the shares of a row as printed, where its symbol stands in one row only."""
+
+    def check(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool | None:
+        if wanted is None:
+            gone = [one for one in capture.measurements if "pskb_expand" in one.metric]
+            return None if key == "first_row" else not gone
+        symbol = re.search(r"\[[.k]\] (\S+)", wanted)
+        printed = [
+            float(one) / 100
+            for one in re.findall(r"(?<![-+\d.])\d+\.\d\d(?=%| ?,)", wanted)
+        ]
+        if symbol is None:
+            return None
+        found = [
+            one.value
+            for one in capture.measurements
+            if one.metric == f"profile_share:{symbol[1]}"
+            and one.labels.get("share") in kinds
+        ]
+        return any(close(one, printed[0], 1e-3) for one in found) or (
+            None if len(found) > 4 else False
+        )
+
+    return check
+
+
+def report_events(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check the sum of the periods of every event of a report."""
+    facts: Any = capture.facts["events"]
+    return [one["count"] for one in facts] == wanted
+
+
+def report_samples(capture: Capture, wanted: Json, told: Mapping[str, Json]) -> bool:
+    """Check the number of samples, which is exact in the column alone."""
+    found = {one.exposure for one in capture.measurements if one.exposure}
+    return found <= {wanted}
+
+
+_TRACE: dict[str, Check] = {
+    "events": trace_events,
+    "in_buffer": fact("entries_in_buffer"),
+    "written": losses_told,
+    "lost_events": losses_told,
+    "first_ts": at("first_s"),
+    "last_ts": at("last_s"),
+    "kmalloc_pskb_expand_head": at_call_site("alloc_count"),
+    "bytes_alloc_pskb_expand_head": at_call_site("event:kmalloc_bytes"),
+}
 _RATES = ("throughput", "send_rate")
 #: Keys that mean the same in every network tool.
 NETWORK: dict[str, Check] = {
@@ -599,6 +827,50 @@ SYSTEM: dict[str, dict[str, Check]] = {
         "reports_complete": records,
     },
     "folded": {"total": weight},
+    "perf-script": {
+        "samples": fact("samples"),
+        "events": samples_by_event,
+        "frames": frames,
+        "top_leaf_samples": leaf("top_leaf", "top_leaf_share", by="samples"),
+        "top_leaf_by_period": leaf(
+            "top_leaf_by_period", "top_leaf_period_share", by="weight"
+        ),
+        "period_total": period_total,
+        "pskb_expand_head_inclusive": in_stacks,
+        "comms": comms,
+        "first_ts": at("first_s"),
+        "last_ts": at("last_s"),
+    },
+    "ftrace": _TRACE,
+    "ftrace-function": _TRACE,
+    "trace-cmd": _TRACE,
+    "ftrace-graph": {"rows": graph_rows, "switch_lines": fact("task_switches")},
+    "ftrace-profile": {"hits": profiled, "cpus": fact("cpus")},
+    "hist-trigger": {
+        "rows": fact("rows"),
+        "Hits": event("event:hist_hits"),
+        "sum_hitcount": hist_sum("hits"),
+        "sum_bytes_req": hist_sum("bytes_req"),
+    },
+    "dropwatch": {"drops": places, "total": event("drops"), "packets": event("drops")},
+    "bpftrace": {
+        "@": of_map("@"),
+        "@bytes": of_map("@bytes"),
+        "@pkts": of_map("@pkts"),
+        "hist_count": hist_count,
+    },
+    "perf-report": {
+        "event_count": report_events,
+        "samples": report_samples,
+        "first_row": report_row("first_row", kinds=("self", "inclusive")),
+        "max_row": report_row("first_row", kinds=("self", "inclusive")),
+        "pskb_row": report_row("pskb_row", kinds=("self", "inclusive")),
+    },
+    "perf-diff": {
+        "rows": fact("rows"),
+        "first_row": report_row("first_row", kinds=("self",)),
+        "pskb_row": report_row("pskb_row", kinds=("self",)),
+    },
     "sar": {"average": sar_rows},
     "top": {"first_cpu_line": top_line},
     "turbostat": {"Busy%": turbostat_busy},

@@ -1,8 +1,9 @@
 """The one list of what is measured, in which unit, and which way is better.
 
 The names are part of the interface: studies, ``report.json`` and other programs rely
-on them. To add a metric, add one entry to ``METRICS``. Three families are open:
-``event:<name>`` (any counter), ``profile_share:<symbol>`` and
+on them. To add a metric, add one entry to ``METRICS``. Five families are open:
+``event:<name>`` (any counter), ``calls:<function>`` and ``call_time:<function>`` (of
+tracers; the mean time of a call with all that it calls), ``profile_share:<symbol>`` and
 ``profile_cost:<symbol>``; ``metric`` makes their entries on demand.
 """
 
@@ -105,6 +106,8 @@ METRICS: Final[dict[str, Metric]] = {
 }
 _FAMILIES: Final = {
     "event": ("1", _NONE, Kind.COUNT, "Event"),
+    "calls": ("1", _NONE, Kind.COUNT, "Calls of"),
+    "call_time": ("s", _DOWN, Kind.COST, "Time per call of"),
     "profile_share": ("1", _DOWN, Kind.SHARE, "Profile share of"),
     "profile_cost": ("s/packet", _DOWN, Kind.COST, "Profile cost of"),
 }

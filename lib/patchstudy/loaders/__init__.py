@@ -6,8 +6,10 @@ its expected values under ``tests/golden/loaders/<tool>/``. Modules that are no 
 ``per_cpu``, ``queueing``, ``cpu_shares`` and ``sysstat``, which several loaders share;
 ``omni``, a part of ``netperf``; ``mpstat_plain`` and ``sadf_xml``, parts of the loaders
 of that name; ``perf_row``, ``perf_text``, ``perf_csv`` and ``perf_json``, parts of
-``perf_stat``; ``pairs``, and ``cpu_time``, a part of it; ``packed``, which reads
-compressed files and archives; ``plausible``, which checks what every loader returns.
+``perf_stat``; ``perf_table``, which ``perf_report`` and ``perf_diff`` share; ``pairs``,
+and its parts ``cpu_time`` and ``call_times``; ``packed``, which reads compressed files
+and archives; ``large``, which reads traces block by block; ``plausible``, which checks
+what every loader returns.
 """
 
 import re
@@ -19,9 +21,11 @@ from typing import Final, Protocol
 
 from patchstudy.errors import CaptureError, UnknownToolError
 from patchstudy.loaders import (
+    bpftrace,
     counters,
     cpuinfo,
     dmesg,
+    dropwatch,
     ethr,
     ethtool_i,
     ethtool_k,
@@ -30,6 +34,9 @@ from patchstudy.loaders import (
     flent,
     folded,
     fping,
+    ftrace,
+    ftrace_graph,
+    ftrace_profile,
     h2load,
     ip_link,
     iperf2,
@@ -39,6 +46,7 @@ from patchstudy.loaders import (
     irtt,
     kernel_config,
     kprobe_profile,
+    large,
     lscpu,
     measurements,
     meminfo,
@@ -48,6 +56,9 @@ from patchstudy.loaders import (
     ntttcp,
     nuttcp,
     packed,
+    perf_diff,
+    perf_report,
+    perf_script,
     perf_stat,
     pidstat,
     ping,
@@ -70,6 +81,8 @@ from patchstudy.loaders import (
     tc_qdisc,
     testpmd,
     top,
+    trace_hist,
+    trace_stats,
     trex,
     turbostat,
     uname,
@@ -105,7 +118,8 @@ class Loader(Protocol):
     """What every loader module offers.
 
     One may offer ``OPENS`` besides, a pattern with which only its tool's files begin:
-    where it matches, no other loader is asked, which saves time.
+    where it matches, no other loader is asked, which saves time. One of traces may
+    offer ``load_large``, which reads a file of any size (``loaders.large``).
     """
 
     def sniff(self, raw: RawFile, /) -> bool:
@@ -125,9 +139,11 @@ class Loader(Protocol):
 
 #: The tool's name -> its module. Every one whose ``sniff`` says yes is a candidate.
 LOADERS: Final[dict[str, Loader]] = {
+    "bpftrace": bpftrace,
     "counters": counters,
     "cpuinfo": cpuinfo,
     "dmesg": dmesg,
+    "dropwatch": dropwatch,
     "ethr": ethr,
     "ethtool_i": ethtool_i,
     "ethtool_k": ethtool_k,
@@ -136,6 +152,9 @@ LOADERS: Final[dict[str, Loader]] = {
     "flent": flent,
     "folded": folded,
     "fping": fping,
+    "ftrace": ftrace,
+    "ftrace_graph": ftrace_graph,
+    "ftrace_profile": ftrace_profile,
     "h2load": h2load,
     "ip_link": ip_link,
     "iperf2": iperf2,
@@ -153,6 +172,9 @@ LOADERS: Final[dict[str, Loader]] = {
     "nstat": nstat,
     "ntttcp": ntttcp,
     "nuttcp": nuttcp,
+    "perf_diff": perf_diff,
+    "perf_report": perf_report,
+    "perf_script": perf_script,
     "perf_stat": perf_stat,
     "pidstat": pidstat,
     "ping": ping,
@@ -174,6 +196,8 @@ LOADERS: Final[dict[str, Loader]] = {
     "tc_qdisc": tc_qdisc,
     "testpmd": testpmd,
     "top": top,
+    "trace_hist": trace_hist,
+    "trace_stats": trace_stats,
     "trex": trex,
     "turbostat": turbostat,
     "uname": uname,
@@ -244,7 +268,23 @@ def load(path: Path) -> Capture:
         loader finds it broken or holds what cannot be (``plausible``), or if it is an
         archive of several files.
     """
-    return load_raw(read(path))
+    return _load_large(path) or load_raw(read(path))
+
+
+def _load_large(path: Path) -> Capture | None:
+    """Read a file of a trace that is too large for the memory; None for any other."""
+    try:
+        file = large.large(path)
+    except (OSError, ValueError):
+        return None  # ``read`` says why
+    if file is None:
+        return None
+    able = {name: one for name, one in LOADERS.items() if hasattr(one, "load_large")}
+    names = [name for name, one in able.items() if one.sniff(file.head)]
+    if len(names) != 1:
+        return None
+    found: Capture = getattr(able[names[0]], "load_large")(file)  # noqa: B009
+    return plausible.checked(found)
 
 
 def load_all(path: Path) -> Iterator[Capture | CaptureError]:
@@ -252,6 +292,14 @@ def load_all(path: Path) -> Iterator[Capture | CaptureError]:
 
     See ``read_all``; no error is raised.
     """
+    try:
+        found = _load_large(path)
+    except CaptureError as error:
+        yield error
+        return
+    if found:
+        yield found
+        return
     for raw in read_all(path):
         if isinstance(raw, CaptureError):
             yield raw

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from patchstudy.errors import CaptureError
-from patchstudy.loaders import cpu_time
+from patchstudy.loaders import call_times, cpu_time
 from patchstudy.records import Capture, Caveat, Measurement, Severity
 
 #: Tools whose ticks of CPU time become shares.
@@ -55,7 +55,8 @@ def difference(before: Capture, after: Capture) -> Capture:
         Not cumulative; path, sha256 and facts of ``after``, caveats of both, values of
         the whole time between them. Of two readings of /proc/uptime the value of
         ``event:uptime`` is that time in seconds; two of /proc/stat give shares of CPU
-        time as well (``cpu_time.with_shares``).
+        time as well (``cpu_time.with_shares``), and two of a driver's counters the mean
+        times of calls that it measured (``call_times.with_times``).
 
     Raises
     ------
@@ -84,7 +85,9 @@ def difference(before: Capture, after: Capture) -> Capture:
         cumulative=False,
         caveats=tuple(dict.fromkeys(caveats)),
     )
-    return cpu_time.with_shares(before, delta) if delta.tool in _CPU_TICKS else delta
+    if delta.tool in _CPU_TICKS:
+        return cpu_time.with_shares(before, delta)
+    return call_times.with_times(delta) if delta.tool == "counters" else delta
 
 
 def _check(before: Capture, after: Capture) -> None:

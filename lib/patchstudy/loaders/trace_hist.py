@@ -1,0 +1,160 @@
+"""Read a hist trigger of ftrace: tracefs ``events/<group>/<event>/hist``.
+
+``hist_trigger_show`` in kernel/trace/trace_events_hist.c, Documentation/trace/
+histogram.rst: the trigger, one line ``{ key: value, ... } hitcount: n  value: n`` an
+entry, then Hits, Entries and Dropped. Keys with ``.sym`` have an address before the
+symbol, task ids with ``.execname`` a number behind the task: the symbol and the task
+are the label, and entries that then have the same are added up.
+
+A key ``stacktrace`` stands over several lines, the leaf first and at most 16 frames:
+the entries are then a profile, by their hits, and only the sums are measurements.
+
+``event:hist_hits`` is Hits where the file tells it, else the sum of the rows; with the
+key as label every row; ``event:hist_<value>`` likewise. Rows may be fewer than the hits
+(``Dropped``, or an excerpt): a caveat.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from patchstudy.errors import CaptureError
+from patchstudy.loaders.reading import Reading
+from patchstudy.loaders.text import line_end, lines
+from patchstudy.records import Capture, Profile, RawFile, Stack
+
+_TRIGGER: Final = re.compile(r"# trigger info: (?P<what>hist:\S+)")
+_ROW: Final = re.compile(
+    r"\{ (?P<keys>.*) \}(?P<values>(?:\s+\S+:\s+-?[0-9a-fx]+%?)+)\s*"
+)
+_STACK: Final = re.compile(r"\{ (?:.*, )?[\w.]*stacktrace(?:\.stacktrace)?:\s*")
+_STACK_END: Final = re.compile(r"(?P<keys>.*)\}(?P<values>(?:\s+\S+:\s+-?\d+%?)+)\s*")
+_DEPTH: Final = 16
+_VALUE: Final = re.compile(r"(\S+):\s+(\S+)")
+_TOTAL: Final = re.compile(r"\s+(Hits|Entries|Dropped): (\d{1,20})\s*")
+_SYMBOL: Final = re.compile(r"\[[0-9a-f]{8,16}\] (\S+)(?: \[\S+\])?")
+_TASK: Final = re.compile(r"(.*?)\s*\[\s*\d+\]")
+
+
+def sniff(raw: RawFile) -> bool:
+    """Say whether a trigger is told, or the first entry looks like that of one."""
+    top = [one for one in raw.head.split("\n") if one.strip()]
+    body = [one for one in top if not one.startswith("#")]
+    if any(map(_TRIGGER.match, top)):
+        return True
+    return bool(body) and "hitcount:" in body[0] and bool(_ROW.fullmatch(body[0]))
+
+
+def load(raw: RawFile) -> Capture:
+    """Read every entry, and the totals."""
+    table = _Table()
+    trigger = _TRIGGER.search(raw.head)
+    for number, line in lines(raw):
+        if not line.startswith("#") and not table.line(line):
+            problem = f"{line.strip()[:60]!r} is no entry of a hist trigger"
+            raise CaptureError(raw.path, problem, where=str(number))
+    out = Reading()
+    _add(out, table.sums, table.totals)
+    if any(len(one.frames) >= _DEPTH for one in table.stacks):
+        text = f"stacks are cut at {_DEPTH} frames; what is further out is not told"
+        out.note("stacks-cut", text)
+    if table.frames:
+        out.doubt("cut-short", "the last stack has no end; was the file cut short?")
+    profile = Profile(event=None, unit="event", stacks=tuple(table.stacks))
+    return Capture(
+        path=raw.path,
+        sha256=raw.digest,
+        tool="trace_hist",
+        measurements=tuple(out.measurements),
+        profiles=(profile,) if table.stacks else (),
+        facts={
+            "rows": table.rows,
+            "trigger": trigger["what"] if trigger else None,
+            **{name.lower(): count for name, count in table.totals.items()},
+        },
+        caveats=(*out.caveats, *line_end(raw)),
+    )
+
+
+class _Table:
+    """The entries that were read, their sums by labels and name, and the totals."""
+
+    def __init__(self) -> None:
+        self.sums: dict[tuple[tuple[tuple[str, str], ...], str], int] = {}
+        self.totals: dict[str, int] = {}
+        self.stacks: list[Stack] = []
+        self.frames: list[str] | None = None
+        self.rows = 0
+
+    def line(self, line: str) -> bool:
+        """Read a line; say whether it was one of a table."""
+        if self.frames is not None:
+            self._in_stack(self.frames, line)
+        elif _STACK.fullmatch(line):
+            self.frames = []
+        elif total := _TOTAL.fullmatch(line):
+            self.totals[total[1]] = int(total[2])
+        elif row := _ROW.fullmatch(line):
+            self._values(tuple(_labels(row["keys"])), row["values"])
+        else:
+            return line.strip() == "Totals:"
+        return True
+
+    def _in_stack(self, frames: list[str], line: str) -> None:
+        """Read a frame, or the end of the stack with its hits."""
+        end = _STACK_END.fullmatch(line)
+        if end is None:
+            frames.append(re.sub(r"\+0x[0-9a-f]+/.*$", "", line.strip()))
+            return
+        hits = dict(_VALUE.findall(end["values"])).get("hitcount", "0")
+        names = tuple(reversed(frames)) or ("[unknown]",)
+        one = Stack(frames=names, weight=int(hits, 0), samples=int(hits, 0))
+        self.stacks.append(one)
+        self._values((), end["values"])
+        self.frames = None
+
+    def _values(self, labels: tuple[tuple[str, str], ...], values: str) -> None:
+        self.rows += 1
+        for name, value in _VALUE.findall(values):
+            if not value.endswith("%"):
+                self.sums[labels, name] = self.sums.get((labels, name), 0) + int(
+                    value, 0
+                )
+
+
+def _labels(keys: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of an entry: ``name: value`` with commas between."""
+    for part in re.split(r", +(?=[\w.]+: )", keys):
+        name, _, value = part.partition(":")
+        told = value.strip()
+        if symbol := _SYMBOL.fullmatch(told):
+            told = symbol[1]
+        elif name.startswith("common_pid") and (task := _TASK.fullmatch(told)):
+            told = task[1]
+        yield name.strip(), told
+
+
+def _add(
+    out: Reading,
+    sums: Mapping[tuple[tuple[tuple[str, str], ...], str], int],
+    totals: Mapping[str, int],
+) -> None:
+    """Add the sums over all rows and each row; doubt rows that are not all."""
+    names = dict.fromkeys(name for _labels, name in sums)
+    for name in names:
+        metric = "event:hist_hits" if name == "hitcount" else f"event:hist_{name}"
+        of_name = {one: value for (one, found), value in sums.items() if found == name}
+        total = sum(of_name.values())
+        out.whole(metric, totals.get("Hits", total) if name == "hitcount" else total)
+        for labels, value in of_name.items():
+            if labels:
+                out.whole(metric, value, dict(labels))
+    hits = sum(value for (_, name), value in sums.items() if name == "hitcount")
+    if totals.get("Dropped"):
+        text = f"{totals['Dropped']} hits had no place in the table"
+        out.doubt("events-lost", text, "Make the trigger's size larger.")
+    if "Hits" in totals and hits != totals["Hits"]:
+        text = f"the rows have {hits} of {totals['Hits']} hits; sums are of the rows"
+        out.doubt("rows-missing", text, "Give the whole file.")
+    if not totals and sums:
+        out.note("no-totals", "the totals are missing; rows may be missing too")
