@@ -542,6 +542,29 @@ def test_the_cost_of_another_workload_does_not_answer(assessed_rows, turns):
     assert found.decision == "not yet"
 
 
+@pytest.mark.parametrize(
+    ("throughput", "cost", "told"),
+    [
+        pytest.param(SLOWER, SLOWER, True, id="cheaper calls, lower rate"),
+        pytest.param(FASTER, SLOWER, False, id="cheaper calls, higher rate"),
+        pytest.param(SLOWER, FASTER, False, id="dearer calls, lower rate"),
+    ],
+)
+def test_a_mechanism_that_improves_where_the_rate_falls_is_told(
+    assessed_rows, turns, throughput, cost, told
+):
+    mechanism = '[[metrics]]\nname = "alloc_time"\nrole = "mechanism"\n'
+    rows = [
+        *turns(BASE, throughput),
+        *turns(BASE, cost, metric="alloc_time", unit="ns"),
+    ]
+    found = assessed_rows(rows, DESIGN + mechanism)
+    words = "the mechanism metric alone would have claimed a gain"
+    assert (words in found.sentence) == told
+    assert any(words in why for why in found.devices[0].reasons) == told
+    assert found.decision == ("reject claim" if throughput is SLOWER else "accept")
+
+
 # ---- placebo and a copy of the baseline ---------------------------------------------
 
 FASTEST = [120.2, 119.8, 120.5, 119.9, 120.1, 120.0]
@@ -573,9 +596,58 @@ def test_an_effect_exceeds_what_the_placebo_build_changes(
     assert (one.verdict, found.decision) == (verdict, decision)
     noisy = verdict == "inconclusive"
     assert ("within layout noise" in one.qualifiers) == noisy
-    assert ("within layout noise" in one.sentence) == noisy
+    words = "not distinguishable from code placement"
+    assert (words in one.sentence) == noisy
     assert [one.variant for one in found.devices] == ["patched"]
     assert "layout noise" in of_variant(found, "placebo").qualifiers
+
+
+def builds(values, workload):
+    """Return two runs of each of several builds of one source, in measurements.csv."""
+    return [
+        {
+            "metric": "throughput",
+            "unit": "Mbit/s",
+            "value": value * (1 + wobble),
+            "device": "d",
+            "variant": "placebo" if number else "baseline",
+            "build": f"layout-{number}",
+            "run": run,
+            "workload": workload,
+        }
+        for number, value in enumerate(values)
+        for run, wobble in ((1, 0.001), (2, -0.001))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("layouts", "words"),
+    [
+        pytest.param([100, 101, 102, 99], ("better", "accept"), id="beyond the floor"),
+        pytest.param([100, 95, 106, 99], ("inconclusive", "not yet"), id="below it"),
+        pytest.param([100, 106], ("better", "accept"), id="two builds are no floor"),
+    ],
+)
+@pytest.mark.parametrize("workload", ["tcp", "elsewhere"])
+def test_an_effect_exceeds_the_floor_that_several_layouts_set(
+    assessed_rows, turns, workload, layouts, words
+):
+    of_tcp = DESIGN.replace('role = "primary"', 'role = "primary"\nworkload = "tcp"')
+    rows = [row | {"build": "patch"} for row in turns(BASE, FASTER)[1::2]]
+    rows += [row | {"build": "layout-0"} for row in turns(BASE, FASTER)[0::2]]
+    rows = [row | {"workload": "tcp", "device": "d"} for row in rows]
+    extra = builds(layouts, workload)[2 if workload == "tcp" else 0 :]
+    found = assessed_rows([*rows, *extra], 'placebo = "placebo"\n' + of_tcp)
+    (one,) = [
+        one
+        for one in found.findings
+        if one.role == "primary" and one.comparison.variant == "patched"
+    ]
+    assert (one.verdict, found.decision) == words
+    noisy = words[0] == "inconclusive"
+    assert ("within layout noise" in one.qualifiers) == noisy
+    if noisy:
+        assert "builds that differ in code placement only have a" in one.sentence
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def per_device(findings: Sequence[Finding], design: Design) -> Iterator[DeviceDe
     """Decide on each device and variant; copies of a build do not decide."""
     copies = {design.placebo, design.base2}
     cells: dict[tuple[str, str], list[Finding]] = {}
+    told = contrary(findings)
     for one in findings:
         if one.role in DECIDING and one.comparison.variant not in copies:
             key = (one.comparison.question.device, one.comparison.variant)
@@ -51,9 +52,35 @@ def per_device(findings: Sequence[Finding], design: Design) -> Iterator[DeviceDe
         if _only_control(members):
             continue
         decision, reasons = _decide(members)
+        reasons += [
+            f"yet {one.sentence.rstrip('.')}: {CONTRARY}"
+            for one in told
+            if (one.comparison.question.device, one.comparison.variant)
+            == (device, variant)
+        ]
         yield DeviceDecision(
             device=device, variant=variant, decision=decision, reasons=tuple(reasons)
         )
+
+
+#: What is said of a mechanism metric that improves where the primary one does not.
+CONTRARY: Final = "the mechanism metric alone would have claimed a gain"
+
+
+def contrary(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the mechanism metrics that improve where a primary metric does not."""
+    refuted = {_cell(one) for one in findings if one.role is Role.PRIMARY} - {
+        _cell(one)
+        for one in findings
+        if one.role is Role.PRIMARY and one.verdict is not Verdict.WORSE
+    }
+    return [
+        one
+        for one in findings
+        if one.role is Role.MECHANISM
+        and one.verdict is Verdict.BETTER
+        and _cell(one) in refuted
+    ]
 
 
 def _only_control(findings: Sequence[Finding]) -> bool:

@@ -4,7 +4,6 @@ One comparison alone gets its verdict in ``verdicts``; here are the rules for wh
 several are needed: substitutes, placebo builds, failed runs.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -81,7 +80,8 @@ def assess(study: Study) -> Assessment:
     doubts = checks.check(material)
     compared = compare(material.units, material.asked, study.design, doubts)
     failed = failures.count(material)
-    findings = _together([judge(one, study) for one in compared], study, failed)
+    judged_alone = [judge(one, study) for one in compared]
+    findings = _together(judged_alone, material, failed)
     devices = tuple(per_device(findings, study.design))
     # further variants (a placebo, a copy of the baseline) do not decide
     first = study.design.patched[0]
@@ -160,43 +160,53 @@ def _spoken(finding: Finding) -> Finding:
 
 
 def _together(
-    findings: Sequence[Finding], study: Study, failed: Sequence[Failures]
+    findings: Sequence[Finding], material: Material, failed: Sequence[Failures]
 ) -> tuple[Finding, ...]:
     """Judge what one comparison alone cannot tell."""
+    study = material.study
     comparable = list(_at_equal_rate(findings, study))
     answered = [*_saturated(comparable), *_substitutes(comparable, study)]
-    beyond = _beyond_layout(answered, study.design)
+    beyond = _beyond_layout(answered, material)
     marked = [_with_failures(one, failed) for one in beyond]
     return (*marked, *(_failed_guard(one, study.design) for one in failed))
 
 
-def _beyond_layout(findings: Sequence[Finding], design: Design) -> Iterator[Finding]:
-    """Hold changes against what a build that differs in layout only shows."""
+def _beyond_layout(
+    findings: Sequence[Finding], material: Material
+) -> Iterator[Finding]:
+    """Hold changes against what builds that differ in layout only show.
+
+    That is the spread between several of them, or else the interval of the placebo.
+    """
+    design = material.study.design
     placebo = {
         one.comparison.question.key: one.comparison
         for one in findings
         if one.comparison.variant == design.placebo
     }
     for one in findings:
-        other = placebo.get(one.comparison.question.key)
+        question, confidence = one.comparison.question, 1 - design.alpha
+        floor = checks.layout_floor(material, question)
+        reach = _reach(placebo.get(question.key), one.comparison, confidence)
+        if floor is not None and one.comparison.scale is Scale.RATIO:
+            reach = floor.reach(confidence)
         copy = one.comparison.variant in {design.placebo, design.base2}
-        yield one if other is None or copy else _against(one, other)
+        yield one if reach is None or copy else _against(one, reach, confidence)
 
 
-def _against(one: Finding, placebo: Comparison) -> Finding:
-    """Apply STATISTICS 3.7: an effect exceeds what the placebo may have changed.
+def _against(one: Finding, reach: float, confidence: float) -> Finding:
+    """Apply STATISTICS 3.7: an effect exceeds what code layout may have changed.
 
     A control, or a claim of no change, that moved within its margin stays as it is.
     """
-    effect, change = one.comparison.effect, one.comparison.change
+    effect = one.comparison.effect
     same = one.role is Role.CONTROL or claims_same(one)
-    known = placebo.effect is not None and placebo.scale is one.comparison.scale
-    if one.verdict not in {Verdict.BETTER, Verdict.WORSE} or not known:
+    if one.verdict not in {Verdict.BETTER, Verdict.WORSE}:
         return one
-    if effect is None or change is None or (same and "at most small" in one.qualifiers):
+    if effect is None or (same and "at most small" in one.qualifiers):
         return one
-    own = effect.interval(change.confidence)
-    if _reach(placebo, change.confidence) < max(own.low, -own.high):
+    own = effect.interval(confidence)
+    if reach < max(own.low, -own.high):
         kept = tuple(word for word in one.qualifiers if word != "one build each")
         return _spoken(replace(one, qualifiers=kept))
     kept = tuple(word for word in one.qualifiers if word not in SIZES)
@@ -204,11 +214,13 @@ def _against(one: Finding, placebo: Comparison) -> Finding:
     return _spoken(noisy)
 
 
-def _reach(comparison: Comparison, confidence: float) -> float:
-    """Largest change, either way, that the interval allows."""
-    if comparison.effect is None:
-        return math.inf
-    interval = comparison.effect.interval(confidence)
+def _reach(
+    placebo: Comparison | None, other: Comparison, confidence: float
+) -> float | None:
+    """Largest change, either way, that the interval of a placebo allows."""
+    if placebo is None or placebo.effect is None or placebo.scale is not other.scale:
+        return None
+    interval = placebo.effect.interval(confidence)
     return max(abs(interval.low), abs(interval.high))
 
 

@@ -7,9 +7,11 @@ from typing import Final
 from patchstudy import failures, stats
 from patchstudy.compare import Comparison, Goal, bare_count, error_rates, goal_of
 from patchstudy.decisions import (
+    CONTRARY,
     DECIDING,
     Decision,
     DeviceDecision,
+    contrary,
     is_open,
     kernel_warnings,
 )
@@ -209,10 +211,13 @@ def _verdict_words(finding: Finding, change: str) -> str:
 
 def _inconclusive_words(finding: Finding, change: str) -> str:
     if LAYOUT_NOISE in finding.qualifiers:
-        return (
-            f"inconclusive, within layout noise: {change}, and the placebo build may "
-            "change as much"
-        )
+        floor = [
+            one.text
+            for one in finding.comparison.caveats
+            if one.code == "code-placement"
+        ]
+        why = floor[0] if floor else "the placebo build may change as much"
+        return f"inconclusive, not distinguishable from code placement: {change}; {why}"
     return f"inconclusive: {change}; {power_in_words(finding)}"
 
 
@@ -381,6 +386,7 @@ def headline(
         + one.sentence.rstrip(".")
         for one in shown
     ]
+    parts += [f"yet {x.sentence.rstrip('.')}: {CONTRARY}" for x in contrary(findings)]
     where = f" on {names.pop()}" if len(names) == 1 else ""
     return f"{opening}{where}: {'; '.join(parts) or 'no primary metric measured'}."
 

@@ -27,6 +27,7 @@ from patchstudy.checks.files import (
 )
 from patchstudy.checks.intervals import uneven_runs
 from patchstudy.checks.kernel import kernel_warnings
+from patchstudy.checks.layout import Floor, code_placement, layout_floor
 from patchstudy.checks.mistakes import (
     copied_runs,
     misplaced_runs,
@@ -51,10 +52,12 @@ __all__ = [
     "NEAR_CEILING",
     "Check",
     "Doubt",
+    "Floor",
     "Material",
     "ceiling",
     "check",
     "impossible",
+    "layout_floor",
     "material",
 ]
 
@@ -66,6 +69,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     unanswered,
     unasked,
     replication,
+    code_placement,
     order,
     uneven_runs,
     planning,
