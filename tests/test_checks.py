@@ -407,6 +407,15 @@ def test_a_unit_far_from_the_others_is_named_and_kept(doubts, turns):
     assert "kept in all figures and tests: baseline run-06" in found.caveat.text
 
 
+@pytest.mark.parametrize(
+    ("calls", "told"), [([300, 310], True), ([110, 108], False), ([40, 41], True)]
+)
+def test_calls_that_do_not_grow_with_the_bits_are_told(doubts, turns, calls, told):
+    rows = turns([100, 101], [110, 111])
+    found = doubts([*rows, *turns([100, 100], calls, metric="alloc_count", unit="1")])
+    assert ("calls-per-bit" in found) == told
+
+
 # ---- was it measured as planned -----------------------------------------------------
 
 

@@ -2,6 +2,9 @@
 
 import pytest
 
+from patchstudy import claims
+from patchstudy.checks import layout_floor
+
 DEVICE = "qemu-tcg-icount-250mips"
 HEADROOM = "qmi_wwan/qmap-headroom"
 #: Files of the shipped studies that no loader reads yet: their names' last parts.
@@ -16,7 +19,18 @@ UNREAD = {
     "trace_hist.lab_unmap.txt",
     "trace_hist.pskb_expand_head.txt",
 }
+#: Where a study, or a driver, was measured on another one.
+DEVICES = {
+    "bgmac": "bcm4708 (published)",
+    "bgmac/code-placement": "bcm47094 (published)",
+    "sis900": "sis900 (published)",
+    "tmi": "uxm (published)",
+    "veth": "x86-vm-6.18",
+}
 STUDIES = [
+    "bgmac/code-placement",
+    "bgmac/prefetch",
+    "bgmac/rx-buffer-size",
     "e1000/rx-buffer-size",
     "e1000/rx-prefetch",
     HEADROOM,
@@ -24,6 +38,9 @@ STUDIES = [
     "qmi_wwan/same-module",
     "qmi_wwan/same-module-sequential",
     "qmi_wwan/tx-skb-orphan",
+    "sis900/tx-completion",
+    "sis900/tx-skb-orphan",
+    "tmi/buffer-pool",
     "tmi_lab/buffer-pool",
     "tmi_lab/buffer-pool-same-allocator",
     "veth/gro",
@@ -32,6 +49,18 @@ STUDIES = [
 #: Study, metric and workload -> verdict, first qualifier, decision, and the range in
 #: which both ends of the interval of the change lie.
 EXPECTED = [
+    pytest.param(
+        ("bgmac/code-placement", "throughput", "nat-commit"),
+        ("inconclusive", "within layout noise", "not yet"),
+        (0.035, 0.05),
+        id="a commit that adds an unused symbol is not credited with a gain",
+    ),
+    pytest.param(
+        ("bgmac/code-placement", "throughput", "nat-align"),
+        ("inconclusive", "within layout noise", "not yet"),
+        (-0.013, -0.005),
+        id="an alignment is not blamed for a loss",
+    ),
     pytest.param(
         ("e1000/rx-buffer-size", "throughput", "tcp-nat"),
         ("worse", "material", "reject claim"),
@@ -81,18 +110,20 @@ EXPECTED = [
 def finding(assessed):
     """Return a function that finds one finding of a shipped study."""
 
-    def of(study, metric, workload, device=None):
+    def of(study, metric, workload, device=None, variant="patched"):
         (one,) = [
             one
             for one in assessed(study).findings
             if one.planned.metric.name == metric
             and one.comparison.question.workload == workload
             and one.comparison.question.device == (device or one_device(study))
+            and one.comparison.variant == variant
         ]
         return one
 
     def one_device(study):
-        return "x86-vm-6.18" if study.startswith("veth") else DEVICE
+        driver = study.partition("/")[0]
+        return DEVICES.get(study, DEVICES.get(driver, DEVICE))
 
     return of
 
@@ -223,6 +254,83 @@ def test_gro_waits_for_the_one_guard_that_is_open(assessed):
     open_ = [one for one in found.findings if one.guarded == "unresolved"]
     assert [one.planned.metric.name for one in open_] == ["transaction_rate"]
     assert found.decision == "not yet"
+
+
+#: Published study and workload -> ratio of the two values, and the bounds that their
+#: printed digits leave.
+PUBLISHED = [
+    (("sis900/tx-skb-orphan", "tcp-stream"), 250.8, (227.9, 278.8)),
+    (("sis900/tx-completion", "tcp-stream"), 248.2, (229.0, 270.8)),
+    (("bgmac/rx-buffer-size", "nat"), 0.3867, (0.3848, 0.3887)),
+    (("bgmac/prefetch", "nat"), 1.0, (0.9958, 1.0042)),
+    (("tmi/buffer-pool", "tcp-p5"), 1.489, (1.368, 1.613)),
+]
+
+
+@pytest.mark.parametrize(("where", "ratio", "bounds"), PUBLISHED)
+def test_one_published_value_each_is_not_assessable(
+    assessed, finding, where, ratio, bounds
+):
+    study, workload = where
+    one = finding(study, "throughput", workload)
+    rounded = one.comparison.rounded
+    assert (one.verdict, assessed(study).decision) == ("not assessable", "not yet")
+    assert rounded.value == pytest.approx(ratio, rel=5e-4)
+    assert (rounded.low, rounded.high) == pytest.approx(bounds, rel=5e-4)
+
+
+@pytest.mark.parametrize("study", ["sis900/tx-skb-orphan", "sis900/tx-completion"])
+def test_udp_flow_control_was_not_measured_and_is_open(assessed, finding, study):
+    assert finding(study, "loss", "udp-stream").guarded == "not measured"
+    assert "loss on udp-stream: not measured" in assessed(study).sentence
+
+
+def test_the_tests_of_the_completion_fix_were_of_unequal_size(assessed):
+    (told,) = [
+        one.caveat.text
+        for one in assessed("sis900/tx-completion").doubts
+        if one.caveat.code == "another-difference"
+    ]
+    assert told.endswith("baseline: 2000000; patched: 10000000")
+
+
+def test_sixty_percent_of_bgmac_follows_only_as_about(assessed):
+    exact, about = claims.check(assessed("bgmac/rx-buffer-size"))
+    assert (exact.mail.outcome, about.mail.outcome) == ("does not follow", "follows")
+    assert exact.mail.found.value == pytest.approx(-0.613, abs=5e-4)
+
+
+def test_the_claims_of_tmi_follow_and_its_counts_are_doubted(assessed):
+    rate, time = claims.check(assessed("tmi/buffer-pool"))
+    assert (rate.mail.outcome, time.mail.outcome) == ("follows", "follows")
+    assert "704.9 ns -> 428.8 ns" in time.mail.why
+    assert "+48.9 %" in rate.mail.why
+    told = {
+        one.caveat.code: one.caveat.text for one in assessed("tmi/buffer-pool").doubts
+    }
+    assert told["calls-per-bit"].startswith(
+        "3.05 times as many allocations for 1.49 times the bits"
+    )
+
+
+def test_a_tiny_p_between_two_images_is_no_effect_of_the_source(assessed, finding):
+    study = "bgmac/code-placement"
+    one = finding(study, "throughput", "nat-commit")
+    assert one.comparison.p_value < 1e-12
+    assert one.comparison.change.value == pytest.approx(0.0432, abs=0.0005)
+    assert "not distinguishable from code placement: +4.32 %" in one.sentence
+    floor = layout_floor(assessed(study).material, one.comparison.question)
+    assert floor.builds == 8
+    assert floor.between == pytest.approx(0.0141, abs=0.0002)
+    assert floor.within == pytest.approx(0.0022, abs=0.0001)
+    assert "not distinguishable from code placement" in assessed(study).sentence
+
+
+def test_the_same_image_differs_by_half_a_percent_from_day_to_day(finding):
+    study = "bgmac/code-placement"
+    again = finding(study, "throughput", "nat-same-build", variant="again").comparison
+    assert again.change.value == pytest.approx(-0.0050, abs=0.0002)
+    assert again.p_value == pytest.approx(0.015, abs=0.002)
 
 
 def test_with_gro_the_modes_of_the_pool_study_are_counted(assessed):

@@ -43,6 +43,7 @@ from patchstudy.checks.planning import planning
 from patchstudy.checks.replication import ENOUGH_UNITS, drift, order, replication
 from patchstudy.checks.treatment import differences, fact_files
 from patchstudy.checks.values import outliers, ties
+from patchstudy.checks.work import calls_per_bit
 from patchstudy.records import Severity
 
 __all__ = [
@@ -91,6 +92,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     modes_within_runs,
     outliers,
     ties,
+    calls_per_bit,
     drift,
     profile_runs,
     capture_caveats,

@@ -61,6 +61,7 @@ _MEANINGS: Final = {
     "worse>=": "worse by at least the near end, a ceiling hides the rest",
     "equal": "no difference beyond the margin",
     "open": "the data cannot tell",
+    "layout": "not distinguishable from code placement",
     "full": "both variants reach the ceiling",
     "n/a": "not assessable",
     "safe": "harm beyond the margin is excluded",
@@ -187,6 +188,8 @@ def _word(finding: Finding) -> str:
         return _GUARD_WORDS[finding.guarded]
     if "at most small" in finding.qualifiers:
         return "small"
+    if LAYOUT_NOISE in finding.qualifiers:
+        return "layout"
     if AT_LEAST in finding.qualifiers:
         return f"{_VERDICT_WORDS[finding.verdict]}>="
     return _VERDICT_WORDS[finding.verdict]
