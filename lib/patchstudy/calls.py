@@ -35,6 +35,8 @@ BIN_COLUMNS: Final = ("device", "workload", "variant", "function", "source", "co
 MEASURED: Final = "measured"
 #: Functions of one source that are listed at most.
 MOST: Final = 12
+#: Tracers whose buffer holds a part of a run: their calls are not those of its packets.
+_WINDOWS: Final = frozenset({"ftrace", "ftrace_graph", "trace-cmd"})
 #: Keys of a hist trigger that name the task.
 _TASKS: Final = ("common_pid", "common_pid.execname", "pid", "comm", "common_comm")
 _BIN: Final = re.compile(r"event:hist_ns_(\d{1,12})(?:\.\w+)?")
@@ -61,7 +63,7 @@ def calls(study: Study) -> pd.DataFrame:
             "variant": run.variant,
             "purpose": MEASURED if run.measuring else run.purpose,
             "name": run.name,
-            "packets": packets,
+            "packets": np.nan if row["tool"] in _WINDOWS else packets,
             **row,
         }
         for run in study.runs
@@ -75,7 +77,7 @@ def calls(study: Study) -> pd.DataFrame:
 
 
 def _of_run(run: Run) -> Iterator[dict[str, object]]:
-    probed = _probed(run)
+    probed = probed_functions(run)
     for source in run.sources:
         capture = source.capture
         if capture.tool == "counters":
@@ -88,7 +90,7 @@ def _of_run(run: Run) -> Iterator[dict[str, object]]:
             yield from _of_tracer(source)
 
 
-def _probed(run: Run) -> Mapping[str, str]:
+def probed_functions(run: Run) -> Mapping[str, str]:
     """Which function each probe of a run watches, as far as a trace tells."""
     return {
         one.labels["probe"]: one.metric.removeprefix("calls:")
@@ -182,7 +184,8 @@ def costs(table: pd.DataFrame, study: Study) -> pd.DataFrame:
         Columns ``COST_COLUMNS``: calls as the mean of the runs, ``per_packet`` over all
         of them, costs in seconds as the mean of the runs, ``ratio`` patched / baseline
         of the costs with its t interval of logs (NaN below two runs of each). At most
-        ``MOST`` functions of a source: those whose calls or time differ most.
+        ``MOST`` functions of a source: those whose calls differ most; measured runs
+        first, tracers that hold a part of a run last.
     """
     whole = table[table["task"] == ""]
     keys = ["device", "workload", "function", "tool", "purpose"]
@@ -196,8 +199,10 @@ def costs(table: pd.DataFrame, study: Study) -> pd.DataFrame:
     size = (found["calls_patched"].fillna(0) - found["calls_baseline"].fillna(0)).abs()
     found = found.assign(size=size).sort_values("size", ascending=False, kind="stable")
     first = found.groupby(["device", "workload", "tool", "purpose"]).head(MOST)
-    places = ["device", "workload", "purpose", "tool", "function"]
-    return first.drop(columns="size").sort_values(places, ignore_index=True)
+    window = first["tool"].isin(_WINDOWS)
+    first = first.assign(size=window, first=first["purpose"] != MEASURED)
+    places = ["device", "workload", "first", "size", "purpose", "tool", "function"]
+    return first.sort_values(places, ignore_index=True).drop(columns=["size", "first"])
 
 
 def _sides(part: pd.DataFrame, study: Study) -> dict[str, object]:

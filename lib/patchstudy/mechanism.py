@@ -6,7 +6,7 @@ A metric of the role *mechanism* names what the patch is said to remove or to ad
 read here; those of measured runs are compared like every other metric.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from patchstudy import profiles, stats
+from patchstudy.calls import probed_functions
 from patchstudy.moved import moved, whole_run
 from patchstudy.stats import Estimate
 from patchstudy.study import Planned, Role, Run, Study
@@ -200,9 +201,7 @@ def _counter(
             packets[run.variant] = (*packets.get(run.variant, ()), moves)
     complete = all(len(rates.get(one, ())) == len(x) for one, x in values.items())
     change, holds = _judged(study, planned.expect, rates if complete else values)
-    symbol = planned.metric.name.partition(":")[2] or planned.metric.name
-    labels = ", ".join(planned.where.values())
-    symbol = f"{symbol} of {labels}" if labels else symbol
+    symbol = _counter_name(planned, (run for run, _, _ in runs))
     return Explanation(
         device=cell[0],
         workload=cell[1],
@@ -218,6 +217,17 @@ def _counter(
         + _verdict(holds),
         paths=tuple(f"{run.name}: {name}" for run, _, name in runs),
     )
+
+
+def _counter_name(planned: Planned, runs: Iterable[Run]) -> str:
+    """The counter with its labels; of a probe the function that it watches."""
+    name = planned.metric.name.partition(":")[2] or planned.metric.name
+    probe = planned.where.get("probe", "")
+    watched = [probed_functions(run).get(probe) for run in runs]
+    labels = ", ".join(planned.where.values())
+    if probe and any(watched):
+        labels = next(filter(None, watched))
+    return f"{name} of {labels}" if labels else name
 
 
 def _counter_sentence(
