@@ -2,9 +2,9 @@
 
 Its summary mode prints ``n drops at symbol+offset (address) [origin]`` for every
 message of the kernel, so the same place stands there many times; packet mode prints a
-block a packet (``print_message`` in dropwatch's src/main.c). ``drops`` is the sum, and
-with the label ``symbol`` that of a place. ``__brk_limit`` and the like are addresses of
-modules that an old dropwatch cannot name.
+block a packet (the handlers of alerts in dropwatch's src/main.c). ``drops`` is the
+sum, and with the label ``symbol`` that of a place. ``__brk_limit`` and the like are
+addresses of modules that an old dropwatch cannot name.
 """
 
 import re
