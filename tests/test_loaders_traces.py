@@ -223,6 +223,14 @@ def test_time_and_number_of_allocations_become_their_mean():
     assert 400e-9 < mean < 4000e-9
 
 
+def test_allocations_are_counted_without_a_clock_too():
+    texts = ("alloc_count 5\nfill_count 1\n", "alloc_count 12\nfill_count 3\n")
+    delta = difference(*(read("counters", text) for text in texts))
+    assert values(delta, "alloc_count") == {"": 7}
+    assert values(delta, "alloc_time") == {}
+    assert values(delta, "calls:fill") == {}
+
+
 def test_calls_of_another_name_are_named():
     texts = (
         "fill_ns 1000\nfill_count 2\nother 5\n",

@@ -103,8 +103,7 @@ def per_run(study: Study) -> pd.DataFrame:
     Beside what the files say there are ``packet_rate`` (packets of an interface over
     the elapsed time of the same pair of snapshots), ``cpu_per_byte`` (busy CPU seconds
     a second over received payload bytes a second) and ``cpu_per_packet``, joined
-    within the run, and ``alloc_count`` and ``alloc_time`` (mean of a call) from the
-    counters ``alloc_count`` and ``alloc_ns`` of a driver.
+    within the run.
 
     Returns
     -------
@@ -246,7 +245,6 @@ def _whole_run(one: Measurement) -> dict[str, object]:
 def _derived(told: pd.DataFrame, study: Study) -> Iterator[pd.DataFrame]:
     rates = _packet_rates(told)
     yield rates
-    yield from _allocations(told)
     capacity = _busy_cpus(told, study)
     if capacity.empty:
         return
@@ -276,26 +274,6 @@ def _packet_rates(told: pd.DataFrame) -> pd.DataFrame:
         labels=pd.Series(labels, index=joined.index, dtype=object),
         value=joined["value"] / joined["value_elapsed"],
         resolution=1 / joined["value_elapsed"],
-    )[list(RUN_COLUMNS)]
-
-
-def _allocations(told: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Yield how often a driver allocated by its own counters, and the mean time of it.
-
-    The time is that of ``alloc_ns`` over the calls of ``alloc_count``, of one file.
-    """
-    plain = told[told["labels"].map(len) == 0]
-    known = set(plain.loc[plain["metric"] == "alloc_time", "path"])
-    plain = plain[~plain["path"].isin(known)]
-    calls = plain[(plain["metric"] == "event:alloc_count") & (plain["value"] > 0)]
-    yield calls.assign(metric="alloc_count")
-    total = plain.loc[plain["metric"] == "event:alloc_ns", [*RUN_KEYS, "path", "value"]]
-    joined = calls.merge(total, on=[*RUN_KEYS, "path"], suffixes=("", "_ns"))
-    yield joined.assign(
-        metric="alloc_time",
-        value=joined["value_ns"] * 1e-9 / joined["value"],
-        exposure=np.nan,
-        resolution=np.nan,
     )[list(RUN_COLUMNS)]
 
 

@@ -4,6 +4,7 @@ A driver that measures itself counts ``<name>_ns`` and ``<name>_count`` in one f
 names tell the unit. Over the time between two snapshots their quotient is the mean time
 of a call, ``alloc_time`` with ``alloc_count`` where the name is ``alloc``, else
 ``call_time:<name>`` with ``calls:<name>``. What the driver's own clock takes is in it.
+A driver that counts its allocations without a clock has ``alloc_count`` alone.
 """
 
 from collections.abc import Iterator
@@ -22,14 +23,15 @@ def _times(delta: Capture) -> Iterator[Measurement]:
     for metric, count in counters.items():
         name = metric.removeprefix("event:").removesuffix("_count")
         total = counters.get(f"event:{name}_ns")
-        if not metric.endswith("_count") or total is None or count <= 0:
-            continue
         alloc = name == "alloc"
-        yield Measurement(
-            metric="alloc_time" if alloc else f"call_time:{name}",
-            value=total / count / 1e9,
-            exposure=count,
-        )
-        yield Measurement(
-            metric="alloc_count" if alloc else f"calls:{name}", value=count
-        )
+        if not metric.endswith("_count") or count <= 0:
+            continue
+        if total is not None:
+            yield Measurement(
+                metric="alloc_time" if alloc else f"call_time:{name}",
+                value=total / count / 1e9,
+                exposure=count,
+            )
+        if alloc or total is not None:
+            called = "alloc_count" if alloc else f"calls:{name}"
+            yield Measurement(metric=called, value=count)
