@@ -173,8 +173,9 @@ def brief(one: Explained) -> str:
     """Say it in two lines of a mail, without what is assumed."""
     predicted = "nothing" if one.predicted is None else change_in_words(one.predicted)
     found = "nothing" if one.found is None else change_in_words(one.found)
-    told = one.part is not None and one.part.value > 0
-    part = f", {part_in_words(one.part)} of what was needed" if told else ""
+    part = ""
+    if one.part is not None and one.part.value > 0:
+        part = f", {part_in_words(one.part)} of what was needed"
     answer = str(one.word) + (f" ({'; '.join(one.reasons)})" if one.reasons else "")
     return (
         f"{_and(one.symbols)} predicts {predicted} for {one.response}, found "
