@@ -5,9 +5,11 @@ of the two that are missing are left out). Prints
 
 - the CPU time of ``loaders.load`` of an iperf3 file over that of ``orjson.loads`` and
   building the rows of the same intervals in plain Python, from the same bytes;
+- the CPU time of pickling the capture of that file, and of unpickling it, over that of
+  loading it: what processes side by side would cost each file;
 - the peak memory of ``patchstudy load --format parquet`` of 1,000 such files (500 MB,
   made of real interval records in a temporary folder, and removed);
-- the CPU time of ``jc`` over that of ``loaders.load`` for texts of mpstat, nstat and
+- the CPU time of ``loaders.load`` over that of ``jc`` for texts of mpstat, nstat and
   ``ethtool -S``.
 
 Each ratio is the median over rounds in which both sides take turns.
@@ -15,6 +17,7 @@ Each ratio is the median over rounds in which both sides take turns.
 
 import argparse
 import json
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -33,7 +36,11 @@ IPERF3 = GOLDEN / "iperf3" / "v312-tcp-fwd.json"
 #: Real files, jc's parser for them (None where it has none), and how often the part
 #: behind the first lines is repeated, to make them as long as files of a whole run.
 SYSTEM = (
+    ("mpstat/cap-since-boot.txt", "mpstat", 1),
+    ("mpstat/cap-fr_FR.txt", "mpstat", 1),
     ("mpstat/cap-ja_JP-PALL.txt", "mpstat", 1),
+    ("mpstat/cap-de_DE-PALL.txt", "mpstat", 1),
+    ("mpstat/cap-A.txt", "mpstat", 1),
     ("mpstat/cap-ja_JP-PALL.txt", "mpstat", 60),
     ("ethtool_settings/cap-veth-default.txt", "ethtool", 1),
     ("ethtool_s/cap-S-hr0-before.txt", "ethtool", 1),
@@ -105,6 +112,19 @@ def of_iperf3(folder: Path) -> str:
     return f"iperf3 JSON, {size:.0f} kB, {rows} intervals: {found:.2f} x the CPU time"
 
 
+def of_processes(folder: Path) -> str:
+    """Compare what a second process would add with the loading that it would save."""
+    path = folder / "one.json"
+    capture = loaders.load(path)
+    packed = pickle.dumps(capture, protocol=pickle.HIGHEST_PROTOCOL)
+    there = ratio(lambda: pickle.dumps(capture, -1), lambda: loaders.load(path))
+    back = ratio(lambda: pickle.loads(packed), lambda: loaders.load(path))
+    return (
+        f"its capture from another process: {there:.2f} x the CPU time of loading it to"
+        f" send, {back:.2f} x to receive"
+    )
+
+
 def memory(folder: Path, count: int) -> str:
     """Load so many files into one table, in a process of its own."""
     data = long_run(500_000)
@@ -136,10 +156,9 @@ def of_system(folder: Path) -> Iterator[str]:
 
     for name, parser, times in SYSTEM:
         text = (GOLDEN / name).read_text(encoding="utf-8")
-        if times > 1:  # the banner, then reports of the two seconds of the file
-            head, _, tables = text.partition("\n\n")
-            first = tables.split("\n\n")[0]
-            text = head + ("\n\n" + first) * times + "\n"
+        if times > 1:  # the banner, the report of its first second, its averages
+            head, first, *_others, averages = text.split("\n\n")
+            text = "\n\n".join([head, *[first] * times, averages])
         path = folder / "text"
         path.write_text(text, encoding="utf-8")
         yield f"{name}, {len(text)} byte: {versus(path, parser, jc)}"
@@ -172,6 +191,7 @@ def main() -> int:
     count = parser.parse_args().files
     with tempfile.TemporaryDirectory() as folder:
         print(of_iperf3(Path(folder)), flush=True)
+        print(of_processes(Path(folder)), flush=True)
         for line in of_system(Path(folder)):
             print(line, flush=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,10 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from patchstudy import loaders
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import LOADERS, as_json, load, read
 from patchstudy.records import Capture, RawFile
@@ -101,6 +103,24 @@ def test_a_gzipped_file_is_read_with_the_digest_of_the_gzip(tmp_path):
     packed = load(path)
     assert packed.measurements == load(plain).measurements
     assert packed.sha256 != load(plain).sha256
+
+
+def test_a_file_that_tells_no_size_is_read_whole():
+    proc = Path("/proc/version")
+    if not proc.exists():
+        pytest.skip("no /proc/version here")
+    assert loaders.read(proc).data == proc.read_bytes()
+
+
+def test_no_more_is_read_of_a_file_that_grows_than_of_another(tmp_path, monkeypatch):
+    path = tmp_path / "grows"
+    path.write_bytes(b"x" * 3000)
+    told = os.stat_result((0o100644, 0, 0, 1, 0, 0, 1000, 0, 0, 0))
+    monkeypatch.setattr(loaders.os, "stat", lambda _path: told)
+    assert len(loaders.read(path).data) == 3000
+    monkeypatch.setattr(loaders, "MAX_BYTES", 2000)
+    with pytest.raises(CaptureError, match="file larger than"):
+        loaders.read(path)
 
 
 @pytest.mark.parametrize("corpus", ["lab", "corpus"])

@@ -44,7 +44,8 @@ SOURCES: Final = {
 OPENS = re.compile(
     r'\{"sysstat": ?\{\s*"hosts": ?\[\s*\{(?:(?!"file-date")[^\[])*'
     r'"statistics": ?\[\s*\{\s*"timestamp": ?"[^"]*",\s*"cpu-load"'
-    r"|Linux \S[^\n]*\n\n\d\d[^\n%]* CPU +%usr +%nice +%sys +%iowait +%irq"
+    r"|Linux \S[^\n]*\n\n\d\d[^\n%]* CPU +"
+    r"(?:%usr +%nice +%sys +%iowait +%irq|intr/s *\n|HI/s|\d+/s)"
 )
 _TABLES = re.compile(r'"(?:cpu|node)-load"|"(?:sum|individual|soft)-interrupts"')
 _NOTHING = re.compile(r'"statistics"\s*:\s*\[\s*\]')
@@ -126,12 +127,21 @@ def _from_text(raw: RawFile) -> Capture:
 def _from_plain(raw: RawFile, told: mpstat_plain.Plain) -> Capture:
     reading = Reading(caveats=[_CLOCK])
     present = int(told.header["cpus"])
-    facts = sysstat.add_shares(told.records, told.own, _RESOLUTION, present, reading)
+    if told.since_boot:
+        shares = told.records[0].cpus
+        facts = sysstat.add_since_boot(shares, _RESOLUTION, present, reading)
+        sysstat.doubt_since_boot(reading)
+    else:
+        facts = sysstat.add_shares(
+            told.records, told.own, _RESOLUTION, present, reading
+        )
+        if not told.own:
+            sysstat.note_cut_short(reading)
     return Capture(
         path=raw.path,
         sha256=raw.digest,
         tool="mpstat",
-        workload={"duration_s": told.records[-1].end_s},
+        workload={"duration_s": None if told.since_boot else told.records[-1].end_s},
         measurements=tuple(reading.measurements),
         facts=dict(sysstat.host_facts(told.header)) | facts,
         caveats=tuple(reading.caveats),

@@ -1,7 +1,7 @@
 """The text of ``mpstat`` as it is nearly always, read in one pass for speed.
 
-One call, one table of CPU shares, numbers with a decimal point and two decimals, whole
-to its averages. Whatever differs is left to ``sysstat``, which reads the same values.
+One call, one table of CPU shares, numbers with two decimals, whole lines. Whatever
+differs is left to ``sysstat``, which reads the same values.
 """
 
 import re
@@ -26,12 +26,15 @@ class Plain:
     header
         As ``sysstat.Report`` has it.
     own
-        mpstat's averages.
+        mpstat's averages; none where it was killed.
+    since_boot
+        Whether it is one report without an interval: means since boot.
     """
 
     header: dict[str, str]
     records: list[Record]
     own: _Shares
+    since_boot: bool
 
 
 def read(text: str) -> Plain | None:
@@ -44,16 +47,21 @@ def read(text: str) -> Plain | None:
     for line in lines[1:]:
         if line and not page.take(line):
             return None
-    if page.start is None or not page.times or not page.average:
+    if page.start is None or not page.times:
         return None
-    if not set().union(*page.rows) <= page.average.keys():
+    if page.average and not page.average.keys() >= set().union(*page.rows):
         return None
     ends = cpu_shares.ends(page.times, page.start)
     records = [
         Record(start_s=start, end_s=end, cpus=_online(rows))
         for start, end, rows in zip([0.0, *ends], ends, page.rows, strict=False)
     ]
-    return Plain(header=banner.groupdict(), records=records, own=_online(page.average))
+    return Plain(
+        header=banner.groupdict(),
+        records=records,
+        own=_online(page.average),
+        since_boot=not page.average and page.times == [page.start],
+    )
 
 
 def _online(rows: _Shares) -> _Shares:
@@ -79,9 +87,10 @@ class _Page:
             return self._take_head(line)
         if not line.startswith(self.place):
             self._take_place(line)
-        if line[-3:-2] != ".":
+        point = line[-3:-2]
+        if point not in {".", ","}:
             return False
-        words = line[len(self.place) :].replace(".", "").split()
+        words = line[len(self.place) :].replace(point, "").split()
         if len(words) != self.count or words[0] in self.latest or words[0] == "-1":
             return False
         try:

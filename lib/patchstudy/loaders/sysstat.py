@@ -537,11 +537,21 @@ def add_cpus(told: Report, reading: Reading) -> dict[str, object]:
     records = cpu_records(told.raw, sheet, digit)
     own = cpu_rows(told.raw, sheet, sheet.average, digit) if sheet.whole else {}
     if told.since_boot:
-        span = {"span": "since boot"}
         means = own or cpu_shares.means(records)
-        reading.measurements.extend(cpu_shares.whole_run(means, digit, span))
-        return cpu_facts(means, present, reading)
+        return add_since_boot(means, digit, present, reading)
     return add_shares(records, own, digit, present, reading)
+
+
+def add_since_boot(
+    means: Mapping[str, Mapping[str, float]],
+    digit: float,
+    present: int | None,
+    reading: Reading,
+) -> dict[str, object]:
+    """Add the shares of a report without an interval; return the facts."""
+    span = {"span": "since boot"}
+    reading.measurements.extend(cpu_shares.whole_run(means, digit, span))
+    return cpu_facts(means, present, reading)
 
 
 def add_shares(
@@ -697,17 +707,27 @@ def doubts(told: Report, reading: Reading) -> None:
             "numbers that --human shortened are absent; call the tool without it",
         )
     if told.since_boot:
-        reading.doubt(
-            "since-boot",
-            "one report without an interval: means since boot, not of a run",
-            "Call the tool with an interval, as in mpstat -P ALL 1.",
-        )
+        doubt_since_boot(reading)
     elif not told.restarted and not all(sheet.whole for sheet in told.sheets):
-        reading.note(
-            "cut-short",
-            "the averages at the end are missing: killed, or cut short; means are over"
-            " the intervals read",
-        )
+        note_cut_short(reading)
+
+
+def note_cut_short(reading: Reading) -> None:
+    """Add that the tool printed no averages at the end."""
+    reading.note(
+        "cut-short",
+        "the averages at the end are missing: killed, or cut short; means are over the"
+        " intervals read",
+    )
+
+
+def doubt_since_boot(reading: Reading) -> None:
+    """Add that a report without an interval says nothing of a run."""
+    reading.doubt(
+        "since-boot",
+        "one report without an interval: means since boot, not of a run",
+        "Call the tool with an interval, as in mpstat -P ALL 1.",
+    )
 
 
 def host_facts(header: Mapping[str, str]) -> Iterator[tuple[str, str]]:
