@@ -100,9 +100,11 @@ def test_no_module_opens_a_connection():
 def test_everything_imported_is_a_declared_dependency():
     packages = {
         "bs4": "beautifulsoup4", "IPython": "ipykernel", "jinja2": "nbconvert",
-        "matplotlib_inline": "ipykernel",
+        "matplotlib_inline": "ipykernel", "traitlets": "jupyter_client",
     }  # fmt: skip
-    declared = {name_of(one) for one in PROJECT["project"]["dependencies"]}
+    extra = PROJECT["project"]["optional-dependencies"]["dask"]
+    needed = [*PROJECT["project"]["dependencies"], *extra]
+    declared = {name_of(one) for one in needed}
     found = set()
     for module in MODULES:
         tops = {name.partition(".")[0] for name in imported(LIBRARY / module)}

@@ -1,9 +1,11 @@
 """Reports of many studies: one failure stops no other, files are whole or untouched."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -75,8 +77,8 @@ def test_one_failure_stops_no_other(made, order, tmp_path, capsys):
     assert f"patchstudy: {raw}: not JSON" in lines[-1]
     assert all("a/torn/study.toml: " in line for line in lines[:-1])
     assert len(lines) == 4  # three mistakes of study.toml, one line each
-    expected = {"report.ipynb", "report.json", "report.txt"}
-    index = {"index.html", "index.ipynb", "index.json"}
+    expected = {"report.ipynb", "report.json", "report.txt", ".made.json"}
+    index = {"index.html", "index.ipynb", "index.json", ".made.json"}
     made_files = {f"{name}/{x}" for name in ("a/whole", "b/holed") for x in expected}
     assert files(order.out).keys() == made_files | index
     listed = json.loads((order.out / "index.json").read_text())["studies"]
@@ -90,11 +92,97 @@ def test_one_failure_stops_no_other(made, order, tmp_path, capsys):
 
 def test_the_index_keeps_what_was_reported_earlier(made, order):
     batch.index(report([made("a/old"), made("a/gone")], order), order)
-    for path in (order.out / "a/gone").iterdir():
-        path.unlink()
+    shutil.rmtree(order.out / "a/gone")
     batch.index(report([made("a/new")], order), order)
     listed = json.loads((order.out / "index.json").read_text())["studies"]
     assert [one["study"] for one in listed] == ["a/new", "a/old"]
+
+
+def test_the_list_says_which_reports_are_not_right_any_more(made, order):
+    folders = [made("a/moved"), made("a/old"), made("a/torn")]
+    batch.index(report(folders, order), order)
+    shutil.rmtree(folders[0])
+    (folders[1] / "measurements.csv").write_text("other")
+    (folders[2] / "study.toml").write_text("question = 1")
+    batch.index(report([made("a/new"), folders[2]], order), order)
+    listed = json.loads((order.out / "index.json").read_text())["studies"]
+    assert {one["study"]: one["stale"] for one in listed} == {
+        "a/moved": "its study is not there any more",
+        "a/new": "",
+        "a/old": "measurements.csv changed",
+        "a/torn": "",
+    }
+    page = (order.out / "index.html").read_text()
+    assert "a/old: old report: measurements.csv changed" in page
+    assert "a/torn: no new report: " in page
+
+
+def test_only_the_study_that_changed_is_made_again(made, order):
+    folders = [made("a/x"), made("a/y")]
+    batch.index(report(folders, order), order)
+    before = {name: (order.out / name).stat() for name in files(order.out)}
+    table = folders[1] / "measurements.csv"
+    table.write_text(table.read_text().replace("Mbit/s", "Gbit/s"))
+    outcomes = report(folders, order)
+    batch.index(outcomes, order)
+    assert [one.made for one in outcomes] == [False, True]
+    assert [one.decision for one in outcomes] == ["accept", "accept"]
+    after = {name: (order.out / name).stat() for name in files(order.out)}
+    changed = {name for name in before if before[name].st_ino != after[name].st_ino}
+    kept = {"a/x/report.ipynb", "a/x/report.json", "a/x/report.txt"}
+    assert kept.isdisjoint(changed)
+    assert {"a/y/report.json", "index.html"} <= changed
+
+
+def test_nothing_is_made_where_nothing_changed(made, order):
+    folders = [made("a/x"), made("a/y")]
+    batch.index(report(folders, order), order)
+    before = files(order.out)
+    times = {name: (order.out / name).stat().st_mtime_ns for name in before}
+    outcomes = report(folders, order)
+    batch.index(outcomes, order)
+    assert [one.made for one in outcomes] == [False, False]
+    named = {name: times[name] for name in times if not name.endswith(".made.json")}
+    assert named == {name: (order.out / name).stat().st_mtime_ns for name in named}
+    assert [one.made for one in report(folders, replace(order, force=True))] == [
+        True, True,
+    ]  # fmt: skip
+
+
+def test_files_that_were_not_asked_for_do_not_stay_from_an_earlier_run(made, order):
+    folder = made()
+    report([folder], order)
+    assert (order.out / "driver/patch/report.txt").is_file()
+    report([folder], replace(order, formats=()))
+    assert not (order.out / "driver/patch/report.txt").exists()
+
+
+def test_a_raw_file_that_could_not_be_read_is_told_again(made, order):
+    folder = made()
+    raw = broken_raw(folder)
+    first, second = (report([folder], order)[0] for _ in range(2))
+    assert (first.made, second.made) == (True, False)
+    assert first.unread == second.unread
+    assert str(raw) in first.unread[0]
+
+
+def test_explain_says_why_and_makes_nothing(made, order, tmp_path, capsys):
+    folders = [made("a/x"), made("a/y"), made("a/z")]
+    report(folders[:2], order)
+    (folders[1] / "measurements.csv").write_text("other")
+    before = files(order.out)
+    words = ["report", str(tmp_path / "data"), "-o", str(order.out), "--explain"]
+    words += ["--notebook", str(order.notebook), "--formats", "text"]
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "a/x: up to date",
+        "a/y: measurements.csv changed",
+        "a/z: no report was made yet",
+    ]
+    without = {name: x for name, x in before.items() if not name.endswith("made.json")}
+    assert without.items() <= files(order.out).items()
+    assert main([*words, "--force", "--study", "a/x"]) == 0
+    assert capsys.readouterr().out == "a/x: --force was given\n"
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"studies": [1]}', "\udcff"])
@@ -116,7 +204,7 @@ def test_a_notebook_that_fails_leaves_the_old_report(made, order, notebook):
     assert report([folder], order)[0].ok
     before = files(order.out)
     notebook("raise ValueError('no')")
-    (outcome,) = report([folder], order)
+    (outcome,) = report([folder], replace(order, force=True))
     problem = "cell \"raise ValueError('no')\": ValueError: no"
     assert outcome.error == f"own.ipynb: {problem}"
     assert files(order.out) == before
@@ -150,11 +238,9 @@ def test_two_runs_of_the_shipped_notebook_give_the_same_bytes(made, tmp_path):
             jobs=1,
         )
         (outcome,) = report([folder], order)
-        assert outcome == batch.Outcome(
-            study="driver/patch", decision="accept", error="", unread=()
-        )
+        assert (outcome.decision, outcome.ok) == ("accept", True)
         several.append(files(order.out / "driver/patch"))
-    assert sorted(several[0]) == ALL
+    assert sorted(several[0]) == [".made.json", *ALL]
     assert [name for name in ALL if several[0][name] != several[1][name]] == []
 
 

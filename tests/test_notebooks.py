@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patchstudy.report.run import execute
+from patchstudy.report.run import Run, execute
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
@@ -101,7 +101,8 @@ def test_the_default_study_is_shipped(notebook):
 
 def ran(name, **parameters):
     """Run a notebook; return what its cells show, as one text."""
-    done = execute(FOLDER / name, parameters, cwd=FOLDER, timeout_s=300)
+    run = Run(notebook=FOLDER / name, parameters=parameters, cwd=FOLDER, timeout_s=300)
+    done = execute(run)
     outputs = [one for cell in done.cells for one in cell.get("outputs", [])]
     assert outputs
     assert not [one for one in outputs if one.output_type == "error"]

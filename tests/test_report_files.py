@@ -1,6 +1,8 @@
 """Files that are there whole or not at all."""
 
+import os
 import stat
+import time
 
 import pytest
 
@@ -43,6 +45,14 @@ def test_others_may_read_what_they_may_read_of_any_new_file(tmp_path):
     write(tmp_path / "report.html", b"")
     modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert len(modes) == 1
+
+
+def test_what_a_killed_program_left_goes_with_the_next_writing(tmp_path):
+    for name, age_s in ((".a.1.tmp", 3600), (".a.2.tmp", 0)):
+        (tmp_path / name).write_bytes(b"half")
+        os.utime(tmp_path / name, (time.time() - age_s,) * 2)
+    write(tmp_path / "a", b"new")
+    assert names(tmp_path) == [".a.2.tmp", "a"]
 
 
 @pytest.mark.parametrize("name", ["../a", "a/b", "", ".", ".."])

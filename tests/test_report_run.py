@@ -2,18 +2,22 @@
 
 import gc
 import json
+import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
+import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from patchstudy.errors import StudyError
-from patchstudy.report import run
+from patchstudy.report import engine, run
+from patchstudy.report.engine import NAME, PLAIN
 from patchstudy.report.html import to_html
-from patchstudy.report.run import execute
+from patchstudy.report.run import Run, execute
 
 PARAMETERS = new_code_cell(
     "study = ''\nalpha: float = 0.05", metadata={"tags": ["parameters"]}
@@ -33,8 +37,17 @@ def notebook(tmp_path):
     return write
 
 
-def executed(path, timeout_s=60, **parameters):
-    return execute(path, parameters, cwd=path.parent, timeout_s=timeout_s)
+def executed(path, timeout_s=60, engine=NAME, memory_byte=None, **parameters):
+    return execute(
+        Run(
+            notebook=path,
+            parameters=parameters,
+            cwd=path.parent,
+            timeout_s=timeout_s,
+            engine=engine,
+            memory_byte=memory_byte,
+        )
+    )
 
 
 def printed(node):
@@ -45,7 +58,7 @@ def printed(node):
 
 def error_of(path, timeout_s=60, **parameters):
     with pytest.raises(StudyError) as caught:
-        executed(path, timeout_s, **parameters)
+        executed(path, timeout_s=timeout_s, **parameters)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -103,6 +116,132 @@ def test_notebooks_run_side_by_side_and_leave_nothing_open(notebook):
     gc.collect()  # what was left open would warn now, and warnings are errors
 
 
+@pytest.mark.parametrize("name", ["patch.ipynb", "explore.ipynb"])
+def test_a_notebook_comes_out_the_same_whichever_way_it_is_run(name, data):
+    path = data.parent / "notebooks" / name
+    study = "../data/qmi_wwan/same-module-sequential"
+    forked, plain = (
+        nbformat.writes(executed(path, 600, engine, study=study))
+        for engine in (NAME, PLAIN)
+    )
+    assert forked == plain
+
+
+def test_a_forked_kernel_shares_no_state_with_the_next(notebook):
+    path = notebook(
+        "import numpy, random, os\n"
+        "print(numpy.random.rand(), random.random(), os.getpid())",
+        "numpy.leftover = 1",
+    )
+    first, second = (printed(executed(path)).split() for _ in range(2))
+    assert all(one != other for one, other in zip(first, second, strict=True))
+    assert "leftover" not in printed(
+        executed(notebook("import numpy; print([x for x in dir(numpy) if x > 'l'])"))
+    )
+
+
+def test_where_nothing_can_be_forked_a_line_says_so_and_it_runs(
+    notebook, monkeypatch, capfd
+):
+    monkeypatch.setattr(engine._Server, "_only", None)
+    monkeypatch.setattr(engine, "_START", "raise SystemExit(1)")
+    path = notebook("print(study)")
+    assert [printed(executed(path, study=one)) for one in "ab"] == ["a\n", "b\n"]
+    assert capfd.readouterr().err == (
+        "patchstudy: the process that kernels are forked from did not start; "
+        "each notebook starts its own kernel\n"
+    )
+
+
+def test_others_can_use_the_engine_with_papermill(notebook, tmp_path, capfd):
+    out = tmp_path / "out.ipynb"
+    papermill.execute_notebook(
+        str(notebook("print(study)")),
+        str(out),
+        {"study": "x"},
+        engine_name=NAME,
+        kernel_name="python3",
+        language="python",
+        progress_bar=False,
+    )
+    assert printed(nbformat.read(out, 4)) == "x\n"
+    capfd.readouterr()
+
+
+@pytest.mark.parametrize("way", [NAME, PLAIN])
+def test_a_kernel_that_wants_too_much_memory_fails_in_its_cell(notebook, way):
+    path = notebook("print('so far')\nx = bytearray(3 * 2**30)")
+    with pytest.raises(StudyError) as caught:
+        executed(path, engine=way, memory_byte=2 * 2**30)
+    assert str(caught.value) == (
+        "report.ipynb: cell \"print('so far')\": MemoryError "
+        "(it may hold 2.0 GiB; see --memory); last output 'so far'"
+    )
+
+
+def test_a_kernel_that_dies_while_it_reads_is_reported_with_the_file(notebook):
+    path = notebook(
+        "import os, signal\n"
+        "from pathlib import Path\n"
+        "from patchstudy.loaders.noted import noted",
+        "with noted(Path('a/tcp.json')): os.kill(os.getpid(), signal.SIGKILL)",
+    )
+    assert error_of(path).endswith(
+        "its kernel died; was memory short?; reading 'a/tcp.json'"
+    )
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="needs /proc")
+def test_kernels_go_with_whoever_started_them(notebook):
+    path = notebook("import time; time.sleep(600)")
+    program = (
+        "from pathlib import Path\n"
+        "from patchstudy.report.run import Run, execute\n"
+        f"path = Path({str(path)!r})\n"
+        "execute(Run(notebook=path, parameters={}, cwd=path.parent, timeout_s=600))\n"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
+        kernels = waited(lambda: kernels_below(running.pid))
+        running.kill()
+    assert kernels
+    assert waited(lambda: not any(map(alive, kernels)))
+
+
+def waited(condition):
+    """Return what a condition comes to, as soon as it holds."""
+    ends = time.monotonic() + 120
+    while not (found := condition()) and time.monotonic() < ends:
+        time.sleep(0.05)
+    return found
+
+
+def alive(pid):
+    """Tell whether a process runs; a dead one that nobody asked for does not."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+def kernels_below(pid):
+    """Return the grandchildren of a process: what the warm process forked."""
+    return [two for one in children(pid) for two in children(one)]
+
+
+def children(pid):
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = path.read_text().rpartition(")")[2].split()[1]
+        except OSError:
+            continue
+        if int(parent) == pid:
+            found.append(int(path.parent.name))
+    return found
+
+
 def test_the_source_is_not_written_to(notebook):
     path = notebook("print(1)")
     before = path.read_bytes()
@@ -141,7 +280,14 @@ def test_a_notebook_that_leaves_early_is_no_success(notebook):
 
 def test_a_folder_that_is_not_there_is_named(notebook, tmp_path):
     with pytest.raises(StudyError, match=r"report.ipynb: could not be run: .*nowhere"):
-        execute(notebook("1"), {}, cwd=tmp_path / "nowhere", timeout_s=60)
+        execute(
+            Run(
+                notebook=notebook("1"),
+                parameters={},
+                cwd=tmp_path / "nowhere",
+                timeout_s=60,
+            )
+        )
 
 
 def test_a_misspelt_parameter_is_refused_with_the_known_ones(notebook):

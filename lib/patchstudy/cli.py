@@ -6,8 +6,10 @@ imported inside the commands, so that ``--help`` answers at once.
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +17,8 @@ from patchstudy.errors import PatchstudyError, printable
 
 if TYPE_CHECKING:
     from patchstudy.findings import Assessment
-    from patchstudy.report.batch import Outcome
+    from patchstudy.report.batch import Order
+    from patchstudy.report.progress import Progress
 
 OK: Final = 0
 DOUBTS: Final = 1
@@ -114,9 +117,8 @@ def _add_report(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
     command.add_argument(
         "--jobs",
         type=_positive,
-        default=os.cpu_count() or 1,
         metavar="N",
-        help="studies at once (default: all cores)",
+        help="studies at once (default: as cores and memory allow)",
     )
     command.add_argument(
         "--formats",
@@ -137,8 +139,56 @@ def _add_report(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
         help="keep names of hosts and users, and addresses, that raw files hold out of "
         "all files (out of the text they are kept always)",
     )
-    command.add_argument("--quiet", action="store_true", help="show no progress")
+    _add_batch(command)
     command.set_defaults(run=_report)
+
+
+def _add_batch(command: argparse.ArgumentParser) -> None:
+    """Add the options that change no byte of a report."""
+    command.add_argument(
+        "--force", action="store_true", help="make reports again that are still right"
+    )
+    command.add_argument(
+        "--explain",
+        action="store_true",
+        help="say why each report would be made again or not, and make none",
+    )
+    command.add_argument(
+        "--timeout",
+        type=_positive,
+        default=600,
+        metavar="S",
+        help="seconds that one notebook may take (default: 600)",
+    )
+    command.add_argument(
+        "--memory",
+        type=_memory,
+        metavar="SIZE",
+        help="what one notebook may hold, as 4G (default: its part of what is free)",
+    )
+    command.add_argument(
+        "--engine",
+        default="patchstudy-warm",
+        choices=("patchstudy-warm", "nbclient"),
+        help="papermill engine: forked kernels, or a new process for each",
+    )
+    command.add_argument(
+        "--executor",
+        default="local",
+        metavar="WHERE",
+        help="local (default), or dask://HOST:PORT of a scheduler",
+    )
+    command.add_argument(
+        "--junit", type=Path, metavar="FILE", help="write the outcomes as JUnit XML"
+    )
+    command.add_argument(
+        "--fail-on",
+        type=_gates,
+        default=(),
+        metavar="W,W",
+        help="exit with 1 on any of veto,worse",
+    )
+    command.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def _add_check(commands: Any) -> None:  # noqa: ANN401
@@ -347,55 +397,85 @@ def _formats(text: str) -> tuple[str, ...]:
     return names
 
 
+def _memory(text: str) -> int:
+    """Read a size such as ``4G``, in bytes."""
+    number, unit = text[:-1], text[-1:].upper()
+    powers = {"M": 20, "G": 30, "T": 40}
+    if unit not in powers or not number.isdecimal() or int(number) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 4G or 500M")
+    return int(number) << powers[unit]
+
+
+def _gates(text: str) -> tuple[str, ...]:
+    names = tuple(name for name in text.split(",") if name)
+    if unknown := [name for name in names if name not in {"veto", "worse"}]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of veto, worse")
+    return names
+
+
 # ---- the calls ----------------------------------------------------------------------
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from patchstudy.report import batch
+    from patchstudy.report import batch, gates, junit
 
     folders = batch.find(arguments.data, arguments.studies)
-    order = batch.Order(
-        out=arguments.output,
-        formats=arguments.formats,
-        notebook=arguments.notebook or batch.shipped("patch.ipynb"),
-        jobs=arguments.jobs,
-        redact=arguments.redact,
-    )
-    with _progress(len(folders), quiet=arguments.quiet) as tell:
+    order = _order(arguments)
+    if arguments.explain:
+        for task in batch.tasks(folders, order):
+            told = batch.in_words(batch.reasons(task))
+            _say(printable(f"{task.study}: {told or 'up to date'}"))
+        return OK
+    with _stoppable(), _progress(len(folders), quiet=arguments.quiet) as tell:
         outcomes = batch.report_all(folders, order, tell=tell)
     for one in outcomes:
         for line in [*one.error.splitlines(), *one.unread]:
             _complain(line)
     batch.index(outcomes, order)
-    done = sum(not one.error for one in outcomes)
-    page = printable(str(order.out / "index.html"))
-    _say(f"{done} of {len(outcomes)} studies reported: {page}")
-    return OK if all(one.ok for one in outcomes) else UNUSABLE
+    if arguments.junit is not None:
+        junit.store(arguments.junit, outcomes)
+    _say(gates.in_one_line(outcomes, order.out / "index.html"))
+    if not all(one.ok for one in outcomes):
+        return UNUSABLE
+    return DOUBTS if gates.shut(outcomes, arguments.fail_on) else OK
 
 
-class _progress:  # noqa: N801 - used as a function
-    """A bar on a terminal, one line a study elsewhere."""
+def _order(arguments: argparse.Namespace) -> "Order":
+    from patchstudy.report import batch, capacity
 
-    def __init__(self, total: int, *, quiet: bool) -> None:
-        self._total, self._quiet, self._bar = total, quiet, None
+    jobs = arguments.jobs or capacity.jobs()
+    return batch.Order(
+        out=arguments.output,
+        formats=arguments.formats,
+        notebook=arguments.notebook or batch.shipped("patch.ipynb"),
+        jobs=jobs,
+        redact=arguments.redact,
+        force=arguments.force,
+        timeout_s=arguments.timeout,
+        memory_byte=arguments.memory or capacity.share_byte(jobs),
+        engine=arguments.engine,
+        executor=arguments.executor,
+    )
 
-    def __enter__(self) -> "Callable[[Outcome], None]":
-        if not self._quiet and sys.stderr.isatty():
-            from tqdm import tqdm
 
-            self._bar = tqdm(total=self._total, unit="study", file=sys.stderr)
-        return self._tell
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let a polite kill stop a batch as Ctrl-C does: nothing is left half-done."""
 
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
 
-    def _tell(self, one: "Outcome") -> None:
-        if self._bar is not None:
-            self._bar.set_postfix_str(printable(one.study))
-            self._bar.update()
-        elif not self._quiet:
-            _say(f"{printable(one.study)}: {one.decision or 'failed'}", error=True)
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _progress(total: int, *, quiet: bool) -> "Progress":
+    from patchstudy.report.progress import Progress
+
+    return Progress(total, quiet=quiet)
 
 
 def _check(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ of that name; ``perf_row``, ``perf_text``, ``perf_csv`` and ``perf_json``, parts
 ``perf_stat``; ``perf_table``, which ``perf_report`` and ``perf_diff`` share; ``pairs``,
 and its parts ``cpu_time`` and ``call_times``; ``packed``, which reads compressed files
 and archives; ``large``, which reads traces block by block; ``plausible``, which checks
-what every loader returns.
+what every loader returns; ``noted``, which notes the file that is read.
 """
 
 import os
@@ -92,6 +92,7 @@ from patchstudy.loaders import (
     vmstat,
     wrk,
 )
+from patchstudy.loaders.noted import noted
 from patchstudy.loaders.pairs import difference
 from patchstudy.metrics import metric
 from patchstudy.records import Capture, RawFile
@@ -270,7 +271,8 @@ def load(path: Path) -> Capture:
         loader finds it broken or holds what cannot be (``plausible``), or if it is an
         archive of several files.
     """
-    return _load_large(path) or load_raw(read(path))
+    with noted(path):
+        return _load_large(path) or load_raw(read(path))
 
 
 def _load_large(path: Path) -> Capture | None:

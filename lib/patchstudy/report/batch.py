@@ -1,34 +1,28 @@
-"""Reports of many studies: run the notebooks, write every file whole or not at all."""
+"""Reports of many studies: which must be made, and the list of all.
+
+Nothing slow is imported before there is something to make.
+"""
 
 import json
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nbformat import NotebookNode, writes
-
-from patchstudy.errors import PatchstudyError, StudyError, printable
-from patchstudy.findings import Assessment, assess
-from patchstudy.report import files, results
-from patchstudy.report.html import to_html
-from patchstudy.report.pdf import to_pdf
-from patchstudy.report.run import execute
-from patchstudy.report.table import as_markdown
-from patchstudy.report.text import for_mail, text
-from patchstudy.study import hide, open_study
+from patchstudy.errors import StudyError, printable
+from patchstudy.report import files, fresh
 
 FORMATS: Final = ("html", "pdf", "text")
-#: Longest time for one cell of a notebook.
+#: Longest time for one notebook.
 TIMEOUT_S: Final = 600
 #: Lists every study of a batch, with its report or why there is none.
 INDEX: Final = "index.json"
-
-_REPORT: Final = "report"
-_TITLE: Final = re.compile(r"\A# [^\n]*")
+REPORT: Final = "report"
+#: Settings that each report has for itself.
+_OWN: Final = ("notebook", "formats", "redact", "study")
+#: Reasons that are told of one report.
+_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +39,21 @@ class Outcome:
         Why there is no report, one line a mistake; empty where there is one.
     unread
         Raw files that could not be read although a report was made, one line each.
+    worse
+        Metrics that got worse, as ``device: metric, workload``.
+    made
+        True where the report was made now, False where the one there is still right.
+    seconds
+        How long it took.
     """
 
     study: str
     decision: str
     error: str
     unread: tuple[str, ...]
+    worse: tuple[str, ...] = ()
+    made: bool = True
+    seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -75,6 +78,16 @@ class Order:
     redact
         Keep names and addresses of the raw files out of every file; out of the block
         for the mailing list they are kept always.
+    force
+        Make every report, whether it is still right or not.
+    timeout_s
+        Longest time for one notebook.
+    memory_byte
+        What the kernel of one notebook may hold; None for no bound.
+    engine
+        papermill's name of what runs the notebooks.
+    executor
+        ``local``, or where a cluster is found (``executors``).
     """
 
     out: Path
@@ -82,6 +95,43 @@ class Order:
     notebook: Path
     jobs: int
     redact: bool = False
+    force: bool = False
+    timeout_s: float = TIMEOUT_S
+    memory_byte: int | None = None
+    engine: str = "patchstudy-warm"
+    executor: str = "local"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One study to be reported, as it can be sent to another process or machine.
+
+    Attributes
+    ----------
+    folder
+        The study.
+    settings
+        What else decides about the bytes of the report (``fresh.settings``).
+    """
+
+    folder: Path
+    order: Order
+    settings: dict[str, str]
+
+    @property
+    def study(self) -> str:
+        """``driver/patch``."""
+        return study_name(self.folder)
+
+    @property
+    def target(self) -> Path:
+        """Folder of the report."""
+        return self.order.out / self.study
+
+    @property
+    def place(self) -> str:
+        """The study, as seen from the folder of its report."""
+        return os.path.relpath(self.folder.resolve(), self.target.resolve())
 
 
 def shipped(name: str) -> Path:
@@ -97,6 +147,11 @@ def shipped(name: str) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise StudyError(f"{name}: this installation has no such notebook; install again")
+
+
+def study_name(folder: Path) -> str:
+    """Return the last two parts of a study's folder."""
+    return "/".join(folder.resolve().parts[-2:])
 
 
 def find(data: Path, names: Sequence[str]) -> tuple[Path, ...]:
@@ -117,11 +172,11 @@ def find(data: Path, names: Sequence[str]) -> tuple[Path, ...]:
     if not data.is_dir():
         raise StudyError(f"{data}: no such folder; give the folder of the studies")
     found: dict[str, Path] = {}
-    for path in sorted(data.rglob("study.toml")):
-        name = "/".join(path.parent.resolve().parts[-2:])
+    for folder in _studies(data):
+        name = study_name(folder)
         if name in found:
-            raise StudyError(f"{path.parent}: {found[name]} has the same name; move it")
-        found[name] = path.parent
+            raise StudyError(f"{folder}: {found[name]} has the same name; move it")
+        found[name] = folder
     missing = [name for name in names if name not in found]
     if missing or not found:
         known = ", ".join(found) or "no folder with a study.toml"
@@ -130,10 +185,47 @@ def find(data: Path, names: Sequence[str]) -> tuple[Path, ...]:
     return tuple(found[name] for name in dict.fromkeys(names or found))
 
 
+def _studies(data: Path) -> list[Path]:
+    """Folders with a ``study.toml``; what lies in one is its own, not another study."""
+    found: list[Path] = []
+    for place, folders, names in os.walk(data):
+        if "study.toml" in names:
+            found.append(Path(place))
+            folders.clear()
+    return sorted(found)
+
+
+def tasks(folders: Sequence[Path], order: Order) -> tuple[Task, ...]:
+    """Return a task for every study.
+
+    Raises
+    ------
+    StudyError
+        If the notebook cannot be read.
+    """
+    try:
+        settings = fresh.settings(order.notebook, order.formats)
+    except OSError as error:
+        raise StudyError(_refused(error, order.notebook)) from error
+    settings["redact"] = str(order.redact)
+    found = [Task(folder=one, order=order, settings=settings) for one in folders]
+    return tuple(
+        Task(folder=one.folder, order=order, settings={**settings, "study": one.place})
+        for one in found
+    )
+
+
+def reasons(task: Task) -> tuple[str, ...]:
+    """Return why a report must be made again; nothing where it is still right."""
+    if task.order.force:
+        return ("--force was given",)
+    return fresh.look(task.target, task.folder, task.settings).reasons
+
+
 def report_all(
     folders: Sequence[Path], order: Order, *, tell: Callable[[Outcome], None]
 ) -> tuple[Outcome, ...]:
-    """Make the reports of all studies; one failure stops no other.
+    """Make the reports that are not right any more; one failure stops no other.
 
     Parameters
     ----------
@@ -141,38 +233,43 @@ def report_all(
         Called with each outcome as soon as it is known.
     """
     outcomes: list[Outcome] = []
-    pool = ThreadPoolExecutor(max_workers=order.jobs)
-    try:
-        waiting = [pool.submit(_report, folder, order) for folder in folders]
-        for done in as_completed(waiting):
-            outcomes.append(done.result())
-            tell(outcomes[-1])
-    finally:
-        pool.shutdown(cancel_futures=True)  # stopped by the user: begin no other
+    waiting: list[Task] = []
+    for task in tasks(folders, order):
+        kept = None if order.force else _kept(task)
+        if kept is None:
+            waiting.append(task)
+        else:
+            outcomes.append(kept)
+            tell(kept)
+    for made in _made(waiting, order) if waiting else ():
+        outcomes.append(made)
+        tell(made)
     return tuple(sorted(outcomes, key=lambda one: one.study))
 
 
-def _report(folder: Path, order: Order) -> Outcome:
-    name = "/".join(folder.resolve().parts[-2:])
-    try:
-        assessment = assess(hide(open_study(folder), wanted=order.redact))
-        made = dict(_files(assessment, order))
-        target = order.out / name
-        target.mkdir(parents=True, exist_ok=True)
-        files.write_all(target, made)
-    except PatchstudyError as error:
-        return Outcome(study=name, decision="", error=str(error), unread=())
-    except OSError as error:
-        reason = _refused(error, order.out)
-        return Outcome(study=name, decision="", error=reason, unread=())
-    unread = tuple(
-        printable(f"{folder / one.path}: {one.reason}")
-        for one in assessment.study.leftovers
-        if one.broken
-    )
+def _kept(task: Task) -> Outcome | None:
+    """Return the outcome of a report that is still right."""
+    found = fresh.look(task.target, task.folder, task.settings)
+    if found.reasons or found.record is None:
+        return None
+    told = found.record.result
     return Outcome(
-        study=name, decision=str(assessment.decision), error="", unread=unread
+        study=task.study,
+        decision=str(told.get("decision", "")),
+        error="",
+        unread=tuple(
+            printable(f"{task.folder / path}: {reason}")
+            for path, reason in told.get("unread", ())
+        ),
+        worse=tuple(told.get("worse", ())),
+        made=False,
     )
+
+
+def _made(waiting: Sequence[Task], order: Order) -> Iterator[Outcome]:
+    from patchstudy.report import executors  # noqa: PLC0415 - slow, and seldom needed
+
+    yield from executors.run(waiting, order)
 
 
 def _refused(error: OSError, out: Path) -> str:
@@ -180,60 +277,11 @@ def _refused(error: OSError, out: Path) -> str:
     return f"{place}: cannot be read or written ({error.strerror})"
 
 
-def _files(assessment: Assessment, order: Order) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of one report by name."""
-    study = assessment.study
-    content = results.results(assessment)
-    target = order.out / study.name
-    target.mkdir(parents=True, exist_ok=True)
-    place = os.path.relpath(study.folder.resolve(), target.resolve())
-    parameters = {"study": place} | ({"redact": True} if order.redact else {})
-    done = execute(order.notebook, parameters, cwd=target, timeout_s=TIMEOUT_S)
-    _require_same(done, content, order.notebook)
-    yield f"{_REPORT}.ipynb", _notebook(done)
-    yield f"{_REPORT}.json", results.to_bytes(content)
-    if "text" in order.formats:
-        yield f"{_REPORT}.txt", text(for_mail(assessment)).encode("ascii")
-    titled = _titled(done, study.title)
-    if "html" in order.formats:
-        yield f"{_REPORT}.html", to_html(titled, title=study.title).encode("utf-8")
-    if "pdf" in order.formats:
-        subtitle = study.design.question
-        yield f"{_REPORT}.pdf", to_pdf(titled, title=study.title, subtitle=subtitle)
-
-
-def _notebook(done: NotebookNode) -> bytes:
-    """Write a notebook; a name that is not UTF-8 on disk is an escape of JSON."""
-    return (writes(done) + "\n").encode("utf-8", errors="backslashreplace")
-
-
-def _require_same(
-    done: NotebookNode, content: Mapping[str, object], notebook: Path
-) -> None:
-    """Refuse a notebook that shows its results' digest, but not that of these.
-
-    The shipped notebook shows it; one of the user's own need not.
-    """
-    shown = set(re.findall(r"report\.json\): sha256 ([0-9a-f]{64})", writes(done)))
-    if shown and shown != {results.digest(content)}:
-        raise StudyError(
-            f"{notebook}: the notebook found other results than report.json; "
-            "did a raw file change meanwhile? make the report again"
-        )
-
-
-def _titled(done: NotebookNode, title: str) -> NotebookNode:
-    """Put the study's name in place of the notebook's own title."""
-    first, *others = done.cells
-    if first.cell_type != "markdown":
-        return done
-    named = _TITLE.sub(lambda _: f"# {as_markdown(title)}", first.source)
-    heading = NotebookNode({**first, "source": named})
-    return NotebookNode({**done, "cells": [heading, *others]})
+# ---- the list of all ----------------------------------------------------------------
 
 
 def index(outcomes: Sequence[Outcome], order: Order) -> None:
-    """Write ``index.json`` and the page that lists all studies.
+    """Write ``index.json`` and the page that lists all studies, where they changed.
 
     Raises
     ------
@@ -241,31 +289,81 @@ def index(outcomes: Sequence[Outcome], order: Order) -> None:
         If a report of the folder cannot be read, or the folder not be written.
     """
     try:
-        order.out.mkdir(parents=True, exist_ok=True)
+        fresh.claim(order.out)
         _write_index(outcomes, order)
     except OSError as error:
         raise StudyError(_refused(error, order.out)) from error
 
 
 def _write_index(outcomes: Sequence[Outcome], order: Order) -> None:
-    listed = {one.study: one for one in outcomes}
-    kept = _listed_before(order.out)
-    entries = [
+    notebook = shipped("summary.ipynb")
+    shared = fresh.settings(notebook, ())
+    entries = _entries(outcomes, order.out, shared)
+    content = json.dumps({"schema": 1, "studies": entries}, indent=1) + "\n"
+    reports = {
+        f"{one['study']}/{name}": signed[-1]
+        for one in entries
+        if (record := fresh.read(order.out / str(one["study"])))
+        for name, signed in record.outputs.items()
+    }
+    told = {INDEX: content, **reports}
+    settings = {**shared, "studies": fresh.one_digest(told)}
+    if order.force or fresh.look(order.out, None, settings).reasons:
+        _make_index(content.encode("utf-8"), settings, order)
+
+
+def _make_index(content: bytes, settings: dict[str, str], order: Order) -> None:
+    from patchstudy.report import make  # noqa: PLC0415 - slow, and seldom needed
+
+    # The notebook reads it.
+    files.write(order.out / INDEX, content)
+    made = {INDEX: content, **make.index(shipped("summary.ipynb"), order)}
+    files.write_all(order.out, made)
+    record = fresh.Record(
+        noted_ns=0,
+        settings=settings,
+        inputs={},
+        outputs=fresh.signed(order.out, made),
+        result={},
+    )
+    fresh.write(order.out, record)
+
+
+def _entries(
+    outcomes: Sequence[Outcome], out: Path, settings: dict[str, str]
+) -> list[dict[str, object]]:
+    """Every study of this batch, and of earlier ones whose reports are still there."""
+    listed = {one.study: one.error for one in outcomes}
+    earlier = {
+        name: error for name, error in _listed_before(out).items() if name not in listed
+    }
+    return [
         {
             "study": name,
-            "error": listed[name].error if name in listed else kept[name],
-            "report": (order.out / name / f"{_REPORT}.json").is_file(),
+            "error": error,
+            "report": (out / name / f"{REPORT}.json").is_file(),
+            "stale": _stale(out / name, settings) if name in earlier else "",
         }
-        for name in sorted({*listed, *kept})
+        for name, error in sorted({**earlier, **listed}.items())
     ]
-    content = json.dumps({"schema": 1, "studies": entries}, indent=1) + "\n"
-    files.write(order.out / INDEX, content.encode("utf-8"))
-    done = execute(
-        shipped("summary.ipynb"), {"reports": "."}, cwd=order.out, timeout_s=TIMEOUT_S
-    )
-    page = to_html(done, title="All studies").encode("utf-8")
-    made = {"index.ipynb": _notebook(done), "index.html": page}
-    files.write_all(order.out, made)
+
+
+def _stale(target: Path, settings: dict[str, str]) -> str:
+    """Say why a report that this batch did not look at is not right any more."""
+    record = fresh.read(target)
+    if record is None:
+        return "it is not known from what it was made"
+    own = {name: record.settings.get(name, "") for name in _OWN}
+    study = target / own["study"]
+    if not study.is_dir():
+        return "its study is not there any more"
+    return in_words(fresh.look(target, study, {**settings, **own}).reasons)
+
+
+def in_words(reasons: Sequence[str]) -> str:
+    """Return reasons as one line: the first ones, and how many more."""
+    more = f" and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
+    return printable("; ".join(reasons[:_SHOWN]) + more)
 
 
 def _listed_before(out: Path) -> dict[str, str]:
@@ -275,7 +373,7 @@ def _listed_before(out: Path) -> dict[str, str]:
         return {
             one["study"]: one["error"]
             for one in earlier
-            if (out / one["study"] / f"{_REPORT}.json").is_file()
+            if (out / one["study"] / f"{REPORT}.json").is_file()
         }
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return {}

@@ -1,8 +1,14 @@
 """Files that are there whole or not at all."""
 
+import contextlib
 import secrets
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
+
+#: No program needs so long to write a report: what is older was left by a dead one.
+_ABANDONED_S: Final = 600
 
 
 def write(path: Path, data: bytes) -> None:
@@ -35,6 +41,7 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
             raise ValueError(f"{name!r} is not a plain file name")
     # Not tempfile: its files are closed to everyone but their owner.
     mark = secrets.token_hex(6)
+    _tidy(folder)
     beside = {name: folder / f".{name}.{mark}.tmp" for name in files}
     try:
         for name, data in files.items():
@@ -44,3 +51,11 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
     finally:
         for temporary in beside.values():
             temporary.unlink(missing_ok=True)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what programs left behind that were killed while they wrote."""
+    for path in folder.glob(".*.tmp"):
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < time.time() - _ABANDONED_S:
+                path.unlink()

@@ -3,9 +3,12 @@
 import ast
 import logging
 import math
+import os
+import re
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +24,12 @@ from jupyter_core.utils import ensure_event_loop
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode, v4
 from papermill.exceptions import PapermillExecutionError
+from traitlets import default
 
 from patchstudy.errors import StudyError, printable
+from patchstudy.loaders.noted import READING
+from patchstudy.report.engine import MEMORY, NAME, plain_manager
+from patchstudy.report.kernels import ENVIRONMENT
 
 # papermill reports what we raise as errors: to those who listen, not to the terminal.
 logging.getLogger("papermill").addHandler(logging.NullHandler())
@@ -39,23 +46,17 @@ _NO_NOTEBOOK: Final = (
     nbformat.ValidationError,
 )
 _INJECTED: Final = "injected-parameters"
-_ENVIRONMENT: Final = {
-    "PYTHONHASHSEED": "0",
-    "LC_ALL": "C.UTF-8",
-    "TZ": "UTC",
-    # A user's own back end would draw into a window or nowhere.
-    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-    # The kernel starts among raw files of others: none may pass for a module.
-    "PYTHONSAFEPATH": "1",
-}
+_LAST: Final = "last"
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+(?=>)")
+_LONGEST_SOCKET: Final = 90  # the path of a Unix socket has 107 bytes at most
+_LONGEST_OUTPUT: Final = 200
 
 
-def execute(
-    notebook: Path, parameters: Mapping[str, Scalar], *, cwd: Path, timeout_s: int
-) -> NotebookNode:
-    """Return the notebook with its outputs, equal for equal inputs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A notebook, and how it is run.
 
-    Parameters
+    Attributes
     ----------
     notebook
         The source; it is not written to. Its cell tagged ``parameters`` names the
@@ -65,24 +66,70 @@ def execute(
     cwd
         Folder in which the kernel runs.
     timeout_s
-        Longest time for one cell.
+        Longest time for all cells together.
+    last
+        Source of a cell that is run after all others; none where empty.
+    engine
+        papermill's name of what runs it.
+    memory_byte
+        What the kernel may hold of its own; None for no bound.
+    """
+
+    notebook: Path
+    parameters: Mapping[str, Scalar]
+    cwd: Path
+    timeout_s: float
+    last: str = ""
+    engine: str = NAME
+    memory_byte: int | None = None
+
+
+class NotebookError(StudyError):
+    """A cell of a notebook raised an error.
+
+    Parameters
+    ----------
+    line
+        Where and what, in one line.
+    name, value
+        Type and text of the error.
+    """
+
+    def __init__(self, line: str, *, name: str, value: str) -> None:
+        super().__init__(line)
+        self.name = name
+        self.value = value
+
+
+def execute(run: Run) -> NotebookNode:
+    """Return the notebook with its outputs, equal for equal inputs.
 
     Raises
     ------
+    NotebookError
+        A cell failed.
     StudyError
-        The notebook cannot be read, takes no such parameter, fails, takes too long,
-        or its kernel died; one line that names the cell.
+        The notebook cannot be read, takes no such parameter, takes too long, or its
+        kernel died; one line that names the cell, what it showed last, and the raw file
+        that it was reading.
     """
-    source = _read(notebook)
-    _check(notebook, source, parameters)
-    at = _Place(path=notebook)
+    source = _read(run.notebook)
+    _check(run.notebook, source, run.parameters)
+    if run.last:
+        source.cells.append(v4.new_code_cell(run.last, id=_LAST))
     with tempfile.TemporaryDirectory(prefix="patchstudy-") as settings:
-        manager = _manager({**_ENVIRONMENT, "IPYTHONDIR": settings})
+        at = _Place(
+            path=run.notebook,
+            reading=Path(settings) / "reading",
+            timeout_s=run.timeout_s,
+            limit=run.memory_byte,
+        )
         with _loop_closed(), _explained(at):
             done = papermill.execute_notebook(
                 source,
                 None,
-                dict(parameters),
+                dict(run.parameters),
+                engine_name=run.engine,
                 kernel_name="python3",
                 language="python",
                 progress_bar=False,
@@ -90,15 +137,15 @@ def execute(
                 request_save_on_cell_execute=False,
                 autosave_cell_every=0,
                 start_timeout=_START_S,
-                execution_timeout=timeout_s,
+                timeout_func=at.left_s,
                 record_timing=False,
-                kernel_manager_class=manager,
+                kernel_manager_class=_manager(run, Path(settings)),
                 on_cell_start=at.start,
                 # Not papermill's own cwd: that one moves our whole process.
-                resources={"metadata": {"path": str(cwd)}},
+                resources={"metadata": {"path": str(run.cwd)}},
             )
-    _check_complete(notebook, done)
-    return _normalised(done, parameters)
+    _check_complete(run.notebook, done)
+    return _normalised(done, run.parameters)
 
 
 def _read(path: Path) -> NotebookNode:
@@ -158,41 +205,106 @@ def _parameter_names(path: Path, source: NotebookNode) -> list[str]:
     ]
 
 
-def _manager(environment: Mapping[str, str]) -> type[AsyncKernelManager]:
+def _manager(run: Run, settings: Path) -> type[AsyncKernelManager]:
     """A kernel manager for the Python that runs us, whatever kernels are installed.
 
     Kernel specifications are looked up by name, in the user's folder first: one that
-    is called ``python3`` there can belong to any Python.
+    is called ``python3`` there can belong to any Python. The kernel is reached by Unix
+    sockets where their paths are short enough: no port, so none can be taken meanwhile.
     """
-    spec = {**get_kernel_dict(), "env": dict(environment)}
+    env = {**ENVIRONMENT, "IPYTHONDIR": str(settings)}
+    env[READING] = str(settings / "reading")
+    if run.memory_byte is not None:
+        env[MEMORY] = str(run.memory_byte)
+    spec = {**get_kernel_dict(), "env": env}
     quiet = f"--log-level={logging.CRITICAL}"
     spec["argv"] = [sys.executable, *spec["argv"][1:], quiet]
     kernel = KernelSpec(resource_dir="", **spec)
+    socket = str(settings / "kernel")
+    local = os.name == "posix" and len(socket) <= _LONGEST_SOCKET
 
     class Manager(AsyncKernelManager):
         @property
         def kernel_spec(self) -> KernelSpec:
             return kernel
 
-    return Manager
+        @default("transport")
+        def _unix_where_it_can_be(self) -> str:
+            return "ipc" if local else "tcp"
+
+        @default("ip")
+        def _its_own_socket(self) -> str:
+            return socket if local else "127.0.0.1"
+
+        @default("connection_file")
+        def _gone_with_the_settings(self) -> str:
+            return str(settings / "kernel.json")
+
+    return Manager if run.engine == NAME else plain_manager(Manager)
 
 
 @dataclass(kw_only=True)
 class _Place:
-    """Where a run is: papermill tells neither after a time-out nor after a death."""
+    """Where a run is: papermill tells neither after a time-out nor after a death.
+
+    Attributes
+    ----------
+    reading
+        File in which the kernel notes the raw file that it reads.
+    timeout_s
+        Longest time for all cells, from the start of the first.
+    limit
+        Bound on the kernel's memory, in bytes.
+    """
 
     path: Path
-    line: str = ""
+    reading: Path
+    timeout_s: float
+    limit: int | None
+    cell: NotebookNode | None = None
+    began: float = 0.0
 
     def start(self, cell: NotebookNode, cell_index: int) -> None:
         """Remember the cell that starts now."""
         del cell_index  # given by name
-        self.line = _first_line(cell.source)
+        self.began = self.began or time.monotonic()
+        self.cell = cell
 
-    def error(self, problem: str) -> StudyError:
-        """Return an error that names the cell, where one had started."""
-        place = f"cell {self.line!r}: " if self.line else ""
-        return _error(self.path, f"{place}{problem}")
+    def left_s(self, cell: NotebookNode) -> float:
+        """Return what is left of the time for all cells."""
+        del cell
+        left = self.began + self.timeout_s - time.monotonic()
+        return max(left, 0.001)  # 0 would be for ever
+
+    def line(self, problem: str) -> str:
+        """Return a line that names the cell, where one had started."""
+        if self.cell is None:
+            return printable(f"{self.path.name}: {problem}")
+        shown = "".join(
+            f"; {what} {printable(told[-_LONGEST_OUTPUT:])!r}"
+            for what, told in (("reading", self._read()), ("last output", self._last()))
+            if told
+        )
+        first = _first_line(self.cell.source)
+        return printable(f"{self.path.name}: cell {first!r}: {problem}{shown}")
+
+    def _read(self) -> str:
+        """The raw file that the kernel was reading; empty where it read none."""
+        try:
+            return self.reading.read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return ""
+
+    def _last(self) -> str:
+        """The last line that the cell showed, of an error its text excepted."""
+        told = [
+            line
+            for output in (self.cell or {}).get("outputs", [])
+            if output.output_type == "stream"
+            for line in str(output.text).splitlines()
+            if line.strip()
+        ]
+        return told[-1].strip() if told else ""
 
 
 @contextmanager
@@ -213,14 +325,27 @@ def _explained(at: _Place) -> Iterator[None]:
     try:
         yield
     except PapermillExecutionError as error:
-        raise at.error(f"{error.ename}: {error.evalue}") from error
+        name, value = str(error.ename), str(error.evalue)
+        problem = f"{name}: {value}" if value else name
+        if name.endswith("MemoryError") and at.limit is not None:
+            problem += f" (it may hold {at.limit / 2**30:.1f} GiB; see --memory)"
+        raise NotebookError(at.line(problem), name=name, value=value) from error
     except CellTimeoutError as error:
-        raise at.error("took too long and was stopped") from error
+        raise StudyError(at.line("took too long and was stopped")) from error
     except DeadKernelError as error:
-        raise at.error("its kernel died; was memory short?") from error
+        problem = "its kernel died; was memory short?"
+        raise StudyError(at.line(problem)) from error
     except (RuntimeError, OSError) as error:
         reason = next(iter(str(error).splitlines()), "no reason given")
-        raise at.error(f"could not be run: {reason}") from error
+        raise StudyError(at.line(f"could not be run: {reason}")) from error
+
+
+def _placeless(output: NotebookNode) -> NotebookNode:
+    """Drop the addresses of objects from their descriptions."""
+    plain = output.get("data", {}).get("text/plain")
+    if isinstance(plain, str):
+        output.data["text/plain"] = _ADDRESS.sub("", plain)
+    return output
 
 
 def _check_complete(path: Path, done: NotebookNode) -> None:
@@ -242,7 +367,7 @@ def _normalised(done: NotebookNode, parameters: Mapping[str, Scalar]) -> Noteboo
         if _INJECTED in cell.metadata.get("tags", []):
             cell.id = _INJECTED
         if cell.cell_type == "code":
-            cell.outputs = _joined(cell.outputs)
+            cell.outputs = list(map(_placeless, _joined(cell.outputs)))
     done.metadata = nbformat.from_dict(
         {
             **{key: value for key, value in done.metadata.items() if key == "title"},

@@ -49,11 +49,14 @@ class Summary:
         ``report.json`` of every study that has one, by name.
     errors
         Why a study has none, or why its newest is not made, by name.
+    stale
+        What changed since a report was made, by name.
     """
 
     folder: Path
     reports: Mapping[str, Mapping[str, Any]]
     errors: Mapping[str, str]
+    stale: Mapping[str, str]
 
 
 def summary(reports: str | Path) -> Summary:
@@ -74,6 +77,7 @@ def summary(reports: str | Path) -> Summary:
             if one["report"]
         },
         errors={one["study"]: one["error"] for one in listed if one["error"]},
+        stale={one["study"]: one["stale"] for one in listed if one.get("stale")},
     )
 
 
@@ -118,6 +122,9 @@ def failures(found: Summary) -> tuple[Note, ...]:
     notes = tuple(
         Note("caveat", f"{name}: no new report: {error}")
         for name, error in found.errors.items()
+    ) + tuple(
+        Note("caveat", f"{name}: old report: {reason}")
+        for name, reason in found.stale.items()
     )
     return notes or (Note("text", "Every study has its report."),)
 

@@ -21,6 +21,7 @@ from patchstudy.patchfile import Patch, PatchError
 from patchstudy.records import KINDS, Capture
 from patchstudy.study.design import Design, design_of_files, read_design
 from patchstudy.study.stored import StoredPlan, read_plan
+from patchstudy.tree import walk
 
 #: Files in a study folder that are no raw measurements.
 _KNOWN: Final = frozenset(
@@ -392,14 +393,14 @@ def _pattern(layout: str) -> re.Pattern[str]:
 
 def _files(folder: Path) -> Iterator[str]:
     """Yield the relative paths of all files that may hold measurements, sorted."""
-    for path in sorted(folder.rglob("*")):
-        relative = path.relative_to(folder)
-        hidden = any(part.startswith(".") for part in relative.parts)
-        fact = len(relative.parts) > 2 and relative.parts[1] == "facts"
-        known = len(relative.parts) == 1 and relative.name in _KNOWN
-        there = path.is_file() or path.is_symlink()
+    found = [(tuple(path.split("/")), entry) for path, entry in walk(folder)]
+    for parts, entry in sorted(found, key=lambda one: one[0]):
+        hidden = any(part.startswith(".") for part in parts)
+        fact = len(parts) > 2 and parts[1] == "facts"
+        known = len(parts) == 1 and parts[0] in _KNOWN
+        there = entry.is_file() or entry.is_symlink()
         if there and not (hidden or fact or known):
-            yield relative.as_posix()
+            yield "/".join(parts)
 
 
 def _from_csv(folder: Path) -> tuple[list[_Place], list[Leftover]]:
