@@ -105,6 +105,8 @@ def test_help_of_every_command_imports_nothing_heavy():
     [
         (["report", "--jobs", "0"], "'0' is no number of at least 1"),
         (["report", "--formats", "doc"], "'doc' is none of html, pdf, text"),
+        (["report", "--memory", "4"], "'4' is no size such as 4G or 500M"),
+        (["report", "--fail-on", "luck"], "'luck' is none of veto, worse"),
         (["load", "x", "--format", "xml"], "invalid choice: 'xml'"),
         (["fly"], "invalid choice: 'fly'"),
         ([], "the following arguments are required"),

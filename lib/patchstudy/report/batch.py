@@ -5,7 +5,8 @@ Nothing slow is imported before there is something to make.
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -241,9 +242,10 @@ def report_all(
         else:
             outcomes.append(kept)
             tell(kept)
-    for made in _made(waiting, order) if waiting else ():
-        outcomes.append(made)
-        tell(made)
+    with closing(_made(waiting, order)) as done:  # also where telling is stopped
+        for made in done:
+            outcomes.append(made)
+            tell(made)
     return tuple(sorted(outcomes, key=lambda one: one.study))
 
 
@@ -266,10 +268,11 @@ def _kept(task: Task) -> Outcome | None:
     )
 
 
-def _made(waiting: Sequence[Task], order: Order) -> Iterator[Outcome]:
-    from patchstudy.report import executors  # noqa: PLC0415 - slow, and seldom needed
+def _made(waiting: Sequence[Task], order: Order) -> Generator[Outcome, None, None]:
+    if waiting:
+        from patchstudy.report import executors  # noqa: PLC0415 - slow to import
 
-    yield from executors.run(waiting, order)
+        yield from executors.run(waiting, order)
 
 
 def _refused(error: OSError, out: Path) -> str:
@@ -367,13 +370,15 @@ def in_words(reasons: Sequence[str]) -> str:
 
 
 def _listed_before(out: Path) -> dict[str, str]:
-    """Studies of earlier batches whose reports are still there, with their error."""
+    """Studies of other batches whose reports are there, with their error in the list.
+
+    The folders tell which there are: several batches may write the list at once.
+    """
+    found = sorted(out.glob(f"*/*/{REPORT}.json"))
+    there = {"/".join(path.parts[-3:-1]): "" for path in found}
     try:
         earlier = json.loads((out / INDEX).read_text(encoding="utf-8"))["studies"]
-        return {
-            one["study"]: one["error"]
-            for one in earlier
-            if (out / one["study"] / f"{REPORT}.json").is_file()
-        }
+        told = {one["study"]: one["error"] for one in earlier}
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return {}
+        told = {}
+    return there | {name: told[name] for name in there if name in told}

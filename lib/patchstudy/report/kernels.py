@@ -24,7 +24,7 @@ _IMPORTED: Final = (
     "ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.zmqshell",
     "matplotlib.pyplot", "matplotlib.backends.backend_svg", "numpy", "pandas",
     "pyarrow", "scipy.stats", "seaborn.objects", "patchstudy.profiles",
-    "patchstudy.report.handed", "patchstudy.report.sections",
+    "patchstudy.report.handed", "patchstudy.report.sections", "patchstudy.report.why",
     "patchstudy.report.summary",
 )  # fmt: skip
 #: Set in every kernel, whichever way it is started.
@@ -40,6 +40,8 @@ ENVIRONMENT: Final = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    # Arrow's other allocators keep a thread of their own, which no fork may copy.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 READY: Final = {"ready": True}
 

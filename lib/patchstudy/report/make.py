@@ -52,10 +52,11 @@ def report(task: Task) -> Outcome:
 def _report(task: Task) -> Mapping[str, Any]:
     """Write the files of a report, and last what it was made from."""
     target = task.target
-    fresh.claim(target)
+    target.mkdir(parents=True, exist_ok=True)
     noted_ns, inputs = fresh.inputs(task.folder, fresh.read(target))
     done, told = _executed(task)
     made = dict(_files(done, told, task))
+    fresh.claim(target)
     files.write_all(target, made)
     for name in _not_asked_for(task.order):
         (target / name).unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -56,7 +56,7 @@ class Summary:
     folder: Path
     reports: Mapping[str, Mapping[str, Any]]
     errors: Mapping[str, str]
-    stale: Mapping[str, str]
+    stale: Mapping[str, str] = field(default_factory=dict)
 
 
 def summary(reports: str | Path) -> Summary:
