@@ -34,8 +34,9 @@ def code(notebook):
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
-def test_there_are_three():
-    assert NOTEBOOKS == ["explore.ipynb", "patch.ipynb", "summary.ipynb"]
+def test_there_are_four():
+    names = ["explore.ipynb", "literature.ipynb", "patch.ipynb", "summary.ipynb"]
+    assert names == NOTEBOOKS
 
 
 def test_nothing_was_run(notebook):
@@ -95,7 +96,9 @@ def test_the_default_study_is_shipped(notebook):
         ast.literal_eval(line.value)
         for line in ast.parse(source(code(notebook)[0])).body
     )
-    if notebook["name"] != "summary":
+    if notebook["name"] == "literature":
+        assert (FOLDER / value).is_file()
+    elif notebook["name"] != "summary":
         assert (FOLDER / value / "study.toml").is_file()
 
 
@@ -114,6 +117,12 @@ def test_explore_runs_top_to_bottom():
     shown = ran("explore.ipynb", study="../data/qmi_wwan/rx-prefetch")
     assert "image/png" in shown
     assert "The claim is not supported" in shown
+
+
+def test_literature_runs_top_to_bottom():
+    shown = ran("literature.ipynb")
+    assert "state no number of runs, or one run" in shown
+    assert "sis900-fix" in shown
 
 
 def test_summary_runs_top_to_bottom(assessed, tmp_path):
