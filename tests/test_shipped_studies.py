@@ -173,8 +173,8 @@ def test_the_control_of_headroom_has_a_small_real_loss_and_says_so(finding):
 
 def test_what_headroom_removes_is_gone_from_the_profile(assessed):
     (one,) = assessed(HEADROOM).explanations
-    before, after = (one.evidence.shares[name] for name in ("baseline", "patched"))
-    assert one.evidence.symbol == "pskb_expand_head"
+    before, after = (one.values[name] for name in ("baseline", "patched"))
+    assert one.symbol == "pskb_expand_head"
     assert 0.03 < before[0] < 0.05
     assert after == (0.0,)
 
