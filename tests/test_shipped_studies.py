@@ -172,7 +172,11 @@ def test_the_control_of_headroom_has_a_small_real_loss_and_says_so(finding):
 
 
 def test_what_headroom_removes_is_gone_from_the_profile(assessed):
-    (one,) = assessed(HEADROOM).explanations
+    (one,) = [
+        one
+        for one in assessed(HEADROOM).explanations
+        if one.metric.startswith("profile_share:")
+    ]
     before, after = (one.values[name] for name in ("baseline", "patched"))
     assert one.symbol == "pskb_expand_head"
     assert 0.03 < before[0] < 0.05
@@ -331,6 +335,16 @@ def test_the_same_image_differs_by_half_a_percent_from_day_to_day(finding):
     again = finding(study, "throughput", "nat-same-build", variant="again").comparison
     assert again.change.value == pytest.approx(-0.0050, abs=0.0002)
     assert again.p_value == pytest.approx(0.015, abs=0.002)
+
+
+def test_the_cheaper_allocation_of_the_pool_is_told_beside_the_loss(assessed, finding):
+    study = "tmi_lab/buffer-pool"
+    one = finding(study, "alloc_time", "tcp-p5")
+    assert (one.verdict, one.qualifiers[0]) == ("better", "material")
+    assert 1 + one.comparison.change.value == pytest.approx(0.13, abs=0.002)
+    headline = assessed(study).sentence
+    assert "throughput on tcp-p5: worse by -6.54 %" in headline
+    assert "yet alloc_time on tcp-p5: better by -87.03 %" in headline
 
 
 def test_with_gro_the_modes_of_the_pool_study_are_counted(assessed):

@@ -145,11 +145,18 @@ def compare(
     for question in asked:
         rows = units[units["question"] == question.key]
         caveats = tuple(one.caveat for one in doubts if one.concerns(question))
-        for variant in design.patched:
+        for variant in _present(rows, design):
             one = _compare(rows, question, variant, design)
             one = replace(one, caveats=one.caveats + caveats)
             found.append(_rechecked(one, rows, design))
     return tuple(_beside_copy(list(_adjusted(found)), design))
+
+
+def _present(rows: pd.DataFrame, design: Design) -> list[str]:
+    """Variants to compare; a placebo or a copy of the baseline only where it is."""
+    copies = {design.placebo, design.base2}
+    here = set(rows["variant"])
+    return [one for one in design.patched if one not in copies or one in here]
 
 
 def _require_units(units: pd.DataFrame) -> None:
@@ -482,7 +489,9 @@ _NO_SPREAD: Final = Caveat(
 def _floor(rows: pd.DataFrame, scale: Scale) -> float:
     """Spread that rounding alone leaves: last digit over the square root of twelve."""
     step = rows["resolution"].max()
-    if not step > 0 and rows["exposure"].gt(0).any():
+    # one event in what it was counted in; a mean over calls has no such step
+    counted = scale is Scale.DIFFERENCE and rows["exposure"].gt(0).any()
+    if not step > 0 and counted:
         step = 1 / rows["exposure"].median()
     if not step > 0:
         return 0.0
