@@ -231,7 +231,7 @@ def once(study):
     cells = [x.source for x in source.cells if x.cell_type == "code"][1:]
     for cell in cells:
         with capture_output():
-            shell.user_ns["study"] = study
+            shell.user_ns |= {{"study": study, "redact": False}}
             assert shell.run_cell(cell).success
     handed.handed(shell.user_ns["assessment"])
 def exporters(path):
