@@ -34,9 +34,15 @@ def code(notebook):
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
-def test_there_are_four():
-    names = ["explore.ipynb", "literature.ipynb", "patch.ipynb", "summary.ipynb"]
-    assert names == NOTEBOOKS
+def test_the_notebooks_of_the_documentation_are_there():
+    shipped = {
+        "explore.ipynb",
+        "literature.ipynb",
+        "method.ipynb",
+        "patch.ipynb",
+        "summary.ipynb",
+    }
+    assert shipped <= set(NOTEBOOKS)
 
 
 def test_nothing_was_run(notebook):
@@ -123,6 +129,18 @@ def test_literature_runs_top_to_bottom():
     shown = ran("literature.ipynb")
     assert "state no number of runs, or one run" in shown
     assert "sis900-fix" in shown
+
+
+def test_explore_leads_from_a_metric_to_a_raw_file():
+    shown = ran("explore.ipynb", study="../data/qmi_wwan/same-module-sequential")
+    assert "tcp-egress80.iperf3.json" in shown
+    assert "Menus need ipywidgets" in shown or "widget-view" in shown
+
+
+def test_method_runs_top_to_bottom():
+    shown = ran("method.ipynb", study="../data/qmi_wwan/same-module")
+    assert "Made-up data with the spread of this study" in shown
+    assert "image/png" in shown
 
 
 def test_summary_runs_top_to_bottom(assessed, tmp_path):

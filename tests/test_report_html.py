@@ -1,13 +1,24 @@
 """The page: self-contained, safe, accessible, the same every time."""
 
 import re
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from patchstudy.report.html import to_html
-from patchstudy.report.table import Column, Note, Table, Vector
+from patchstudy.report.lead import (
+    Interval,
+    Intervals,
+    Mark,
+    Marks,
+    intervals_to_html,
+    marks_to_html,
+)
+from patchstudy.report.outputs import parts
+from patchstudy.report.table import Column, Linked, Note, Table, Vector
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
 TABLE = Table((Column("Device"), Column("n", "right")), (("mt7621", "20"),), "Runs.")
@@ -71,7 +82,8 @@ class Elements(HTMLParser):
 def assert_self_contained(html):
     elements = Elements(html).found
     tags = {tag for tag, _ in elements}
-    assert not tags & {"script", "link", "iframe", "object", "embed", "base", "form"}
+    assert not tags & {"link", "iframe", "object", "embed", "base", "form"}
+    assert elements.count(("script", {})) == len(Elements(html).all("script")) == 1
     for tag, attributes in elements:
         assert not [name for name in attributes if name.startswith("on")]
         assert attributes.get("src", "data:image/").startswith("data:image/")
@@ -82,11 +94,19 @@ def assert_self_contained(html):
     assert "@import" not in style
 
 
+def script_of(html):
+    """Return the one script of a page."""
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    return script
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_hostile_runs_or_loads(attack):
     html = everywhere(attack)
     assert_self_contained(html)
     assert html.count("<style>") == html.count("</title>") == html.count("<main>") == 1
+    assert html.count("<script>") == html.count("</script>") == 1
+    assert script_of(html) == script_of(page())
 
 
 def test_markup_from_files_is_seen_as_text():
@@ -118,9 +138,20 @@ def test_a_link_of_the_notebook_stays():
 
 
 def test_the_page_forbids_what_it_does_not_need():
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    (meta,) = [m for m in Elements(page()).all("meta") if "http-equiv" in m]
+    html = page()
+    digest = b64encode(sha256(script_of(html).encode()).digest()).decode()
+    policy = (
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'"
+    )
+    (meta,) = [m for m in Elements(html).all("meta") if "http-equiv" in m]
     assert meta == {"http-equiv": "Content-Security-Policy", "content": policy}
+
+
+def test_the_script_asks_for_nothing_and_makes_no_markup_of_text():
+    script = script_of(page())
+    for word in ("fetch", "XMLHttp", "import", "innerHTML", "eval", "insertAdjacent"):
+        assert word not in script
 
 
 def test_language_title_and_width_are_declared():
@@ -181,13 +212,85 @@ def test_a_table_can_be_scrolled_with_the_keyboard():
     ]
 
 
-def test_the_result_of_a_cell_stands_before_its_folded_code():
-    html = page(cell(Note("accept", "Accept: faster."), source="verdict(study)"))
+def test_a_long_table_is_folded_behind_its_caption():
+    table = Table((Column("a"),), (("1",),), "Every run", name="runs-1", folded=True)
+    html = page(cell(table))
+    assert '<details class="rows"><summary>Every run</summary>' in html
+    assert '<table id="runs-1" class="folded">' in html
+
+
+def test_a_number_leads_to_its_runs_and_a_run_to_its_file():
+    row = (Linked(("9+9", "#runs-1")), Linked(("a 1f", "../a%20b"), ("b 2e", "../b")))
+    html = page(cell(Table((Column("Runs"), Column("Files")), (row,), "")))
+    assert '<a href="#runs-1">9+9</a>' in html
+    assert '<a href="../a%20b">a 1f</a>, <a href="../b">b 2e</a></td>' in html
+
+
+def test_a_cell_cannot_bring_a_link_of_another_kind():
+    table = Table((Column("a"),), ((Linked(("x", "javascript:alert(1)")),),), "")
+    html = page(cell(table))
+    assert Elements(html).all("a") == []
+    assert ">x</th>" in html
+
+
+def test_the_code_of_a_section_stands_folded_at_its_end():
+    html = page(
+        new_markdown_cell("# T"),
+        cell(Note("accept", "Faster.", "ACCEPT"), source="verdict(study)"),
+        new_markdown_cell("## Next"),
+        cell(Note("text", "one"), source="first()"),
+        cell(Note("text", "two"), source="second()"),
+    )
     assert (
-        '<p class="note accept">Accept: faster.</p>\n'
-        '<details class="code"><summary>code</summary>'
-        "<pre><code>verdict(study)</code></pre></details>"
+        '<p class="note accept"><strong>ACCEPT</strong> Faster.</p>\n'
+        '<details class="code"><summary>Code of this section</summary>'
+        '<pre tabindex="0"><code>verdict(study)</code></pre></details>\n<nav'
     ) in html
+    assert html.index("two</p>") < html.index("first()\n\nsecond()</code>")
+
+
+def test_a_section_with_nothing_to_say_is_one_line():
+    html = page(
+        new_markdown_cell("# T"),
+        new_markdown_cell("## Claims\n\nWhat the mail says, beside what was found."),
+        cell(Note("empty", "No claim is recorded.")),
+        new_markdown_cell("And again."),
+        cell(Note("empty", "Nothing again.")),
+    )
+    assert "What the mail says" not in html
+    assert "again" not in html.partition("<details")[0]
+    assert 'Claims</h2>\n<p class="note empty">No claim is recorded.</p>' in html
+
+
+def test_words_before_nothing_are_left_out_with_it():
+    html = page(
+        new_markdown_cell("## Why\n\nProfiles say it."),
+        cell(TABLE),
+        new_markdown_cell("And inside the runs."),
+        cell(Note("empty", "No tool printed intervals.")),
+    )
+    assert "Profiles say it." in html
+    assert "inside the runs" not in html
+    assert "No tool printed" not in html
+
+
+def test_changes_and_guards_are_read_back_and_drawn():
+    change = Interval(
+        mood="good", what="Throughput", where="tcp on a", change="+5 % [+4, +6]",
+        verdict="better", runs="9 runs each", places=(10, 50, 60, 70, 5, 15),
+    )  # fmt: skip
+    mark = Mark(
+        mood="bad", name="loss", word="broken", detail="+9 pp", target="#guards"
+    )
+    shown = (
+        Intervals(items=(change,), caption="Dot and line."),
+        Marks(title="Guards:", items=(mark,)),
+    )
+    html = page(*map(cell, shown))
+    assert parts("".join(intervals_to_html(one) for one in shown[:1])) == shown[:1]
+    assert parts(marks_to_html(shown[1])) == shown[1:]
+    assert '<a class="name" href="#guards">loss</a>' in html
+    assert '<line class="range" x1="50%" x2="70%"' in html
 
 
 def test_streams_and_errors_are_shown():

@@ -183,7 +183,7 @@ def test_only_so_many_rows_and_lines_go_on_paper(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("longest", "size"), [(20, 8.5), (45, 8.5), (49, 7.5), (60, 6.5), (999, 6.5)]
+    ("longest", "size"), [(20, 8.5), (45, 8.5), (48, 8.0), (60, 7.5), (999, 7.5)]
 )
 def test_letters_shrink_as_a_table_gets_wider(longest, size):
     assert pdf._size([["x" * longest, "y" * longest]]) == size

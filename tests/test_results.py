@@ -32,6 +32,7 @@ OURS = {
     "question", "setting", "devices", "mechanism", "design", "failed_runs",
     "devices_together", "variance_components", "patch", "title", "explained",
     "profile", "calls", "counters",
+    "decision_in_words", "headline", "runs", "measured", "facts", "limits",
 }  # fmt: skip
 OURS_COMPARISON = {
     "unit", "labels", "tool", "place", "blocks", "companion", "margin", "guard",

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from patchstudy.findings import assess
-from patchstudy.report import sections, why
-from patchstudy.report.table import Note, Table, Vector
+from patchstudy.report import answer, figure_tables, sections, why
+from patchstudy.report.lead import Intervals, Marks
+from patchstudy.report.table import Linked, Note, Table, Vector
 from patchstudy.study import open_study
 
 DATA = Path(__file__).parents[1] / "data"
@@ -47,7 +48,7 @@ def test_every_section_has_something_to_show(study, assessed):
         shown = parts(name, assessed(study))
         assert shown, name
         for part in shown:
-            assert isinstance(part, Table | Note | Vector), name
+            assert isinstance(part, sections.Part), name
             assert_described(part)
 
 
@@ -59,6 +60,8 @@ def assert_described(part):
     elif isinstance(part, Table):
         assert part.caption.strip()
         assert part.rows
+    elif isinstance(part, Marks | Intervals):
+        assert part.items
     else:
         assert part.text.strip()
 
@@ -139,7 +142,7 @@ def test_a_difference_in_another_unit_is_not_drawn_in_points(made):
             .replace('margin = "2 %"', "")
         )  # fmt: skip
     (finding,) = assess(open_study(folder)).findings
-    row = sections._forest_row(finding)
+    row = figure_tables._forest_row(finding)
     assert row["axis"] == "count"
     assert row["change"] == pytest.approx(10, rel=0.05)
 
@@ -189,10 +192,96 @@ def test_second_opinions_stand_beside_the_estimate(made):
     _, table = parts("sensitivity", assess(open_study(folder)))
     (row,) = table.rows
     assert row[2].startswith("+")
-    assert row[5] == "no rank confirmation at n=3 and 3: p is never below 0.1"
+    assert row[6] == "no rank confirmation at n=3 and 3: p is never below 0.1"
 
 
 def test_show_shows_one_part_or_several(capsys):
     sections.show(Note("text", "one"))
     sections.show((Note("text", "two"), Note("text", "three")))
     assert capsys.readouterr().out.count("Note(") == 3
+
+
+@pytest.mark.parametrize("study", SHIPPED)
+def test_the_first_screen_tells_all_in_few_words(study, assessed):
+    assessment = assessed(study)
+    kinds = [type(part).__name__ for part in sections.answer(assessment)]
+    assert kinds[:4] == ["Note", "Note", "Intervals", "Marks"]
+    verdict = sections.verdict(assessment)
+    assert verdict.title == str(assessment.decision).upper()
+    assert len(verdict.text) < 350
+    for one in assessment.study.design.not_measured:
+        assert one in sections.answer(assessment)[4].text
+
+
+@pytest.mark.parametrize(
+    ("study", "words"),
+    [
+        (
+            "qmi_wwan/qmap-headroom",
+            "Supported: better in all 3 primary comparisons, on 2 devices, by +5.77 ",
+        ),
+        ("qmi_wwan/same-module", "No change was claimed, and none was found, on "),
+        (
+            "qmi_wwan/tx-skb-orphan",
+            "A guard is broken, on qemu-tcg-icount-250mips: loss",
+        ),
+        ("veth/gro", "Not yet decided, on x86-vm-6.18: transaction_rate on netperf: "),
+        ("qmi_wwan/rx-prefetch", "The claim is not supported, on qemu-tcg-icount-250"),
+    ],
+)
+def test_the_headline(study, words, assessed):
+    assert answer.headline(assessed(study)).startswith(words)
+
+
+def test_an_accepted_null_says_what_was_accepted(assessed):
+    words = answer.decision_in_words(assessed("qmi_wwan/same-module"))
+    assert words == "accept: no change claimed, none found"
+    assert answer.decision_in_words(assessed("qmi_wwan/qmap-headroom")) == "accept"
+
+
+def test_the_worst_place_of_a_guard_gives_its_mark(assessed):
+    marks = answer.marks(assessed("qmi_wwan/qmap-headroom"))
+    moods = {one.name: one.mood for one in marks.items}
+    assert moods["cpu_per_byte"] == "open"
+    assert moods["retransmits"] == moods["errors"] == "good"
+    assert marks.items[0].word == "harm, within margin in 1 of 3 places"
+    assert marks.items[0].detail == "+0.44 % [+0.31, +0.56], margin 1 %"
+    assert marks.items[1].detail == "harm of 0.1 pp excluded"
+
+
+@pytest.mark.parametrize("study", SHIPPED)
+def test_every_number_leads_to_its_runs_and_every_run_to_its_file(study, assessed):
+    assessment = assessed(study)
+    tables = sections.behind(assessment)
+    names = {f"#{table.name}" for table in tables}
+    (changes,) = parts("changes", assessment)
+    for row in changes.rows:
+        assert row[6].links[0][1] in names
+    files = assessment.study.files
+    for row in (row for table in tables for row in table.rows):
+        assert isinstance(row[-1], Linked)
+        for text, target in row[-1].links:
+            path = Path(target).relative_to(assessment.study.folder.as_posix())
+            assert (assessment.study.folder / path).is_file()
+            assert files[path.as_posix()].startswith(text.rpartition(" ")[2])
+
+
+@pytest.mark.parametrize("study", SHIPPED)
+def test_the_runs_behind_a_number_give_the_number(study, assessed):
+    from patchstudy.report.ledger import lines
+
+    assessment = assessed(study)
+    for one in assessment.findings:
+        question = one.comparison.question
+        if one.role != "primary" or question.problem:
+            continue
+        found = [
+            line.measured[question.planned.metric.name]
+            for line in lines(assessment)
+            if (line.device, line.workload) == (question.device, question.workload)
+            and line.variant == "baseline"
+        ]
+        assert len(found) == one.comparison.n_baseline
+        assert sum(found) / len(found) == pytest.approx(
+            one.comparison.baseline.mean, 0.02
+        )

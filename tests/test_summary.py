@@ -30,9 +30,21 @@ def reports(tmp_path, made):
 
 def test_every_study_has_a_row_with_its_decision(reports):
     table = summary.overview(summary.summary(reports))
-    ((name, decision, primary, guards),) = table.rows
-    assert (name, decision, guards) == ("driver/patch", "accept", "none")
-    assert primary.startswith("router: throughput on tcp: better by +10")
+    (row,) = table.rows
+    cells = dict(zip([one.name for one in table.columns], row, strict=True))
+    assert cells["Study"].links == (("driver/patch", "driver/patch/report.html"),)
+    assert cells["Files"].links == (("json", "driver/patch/report.json"),)
+    assert cells["Driver"] == "driver"
+    assert cells["Devices"] == "router"
+    assert cells["Decision"] == "accept"
+    assert cells["Guards"] == "none"
+    assert cells["Primary metrics"].startswith("throughput on tcp: better by +10")
+
+
+def test_rows_can_be_chosen_by_driver_device_decision_and_state(reports):
+    table = summary.overview(summary.summary(reports))
+    chosen = [one.name for one in table.columns if one.choice]
+    assert chosen == ["Driver", "Devices", "Decision", "Inputs"]
 
 
 def test_a_failure_is_told_with_its_reason(reports):
@@ -40,18 +52,30 @@ def test_a_failure_is_told_with_its_reason(reports):
     assert note.text == "driver/torn: no new report: study.toml: not TOML"
 
 
-def test_links_lead_to_the_files_that_are_there(reports):
-    bundle = summary.links(summary.summary(reports))._repr_mimebundle_()
-    assert bundle["text/markdown"] == (
-        "- driver/patch, accept: [html](driver/patch/report.html), "
-        "[json](driver/patch/report.json)"
+def test_an_accepted_null_says_so_in_the_list(tmp_path, assessed):
+    content = results(assessed("qmi_wwan/same-module"))
+    row = summary._said(content)
+    assert row == "no change claimed, none found"
+
+
+def test_a_report_whose_inputs_changed_says_so(reports):
+    listed = json.loads((reports / "index.json").read_text())
+    listed["studies"][0]["stale"] = "measurements.csv changed"
+    (reports / "index.json").write_text(json.dumps(listed))
+    found = summary.summary(reports)
+    assert "stale" in summary.overview(found).rows[0]
+    note = summary.failures(found)[1]
+    assert note.text == "driver/patch: old report: measurements.csv changed"
+
+
+def test_devices_that_agree_stand_in_a_table(tmp_path, assessed):
+    content = results(assessed("qmi_wwan/qmap-headroom"))
+    found = summary.Summary(
+        folder=tmp_path, reports={"a/b": content}, errors={}, stale={"a/b": ""}
     )
-
-
-def test_markup_in_a_name_stays_text():
-    items = (("<b>[x](y)*", (("html", "a b/(c)/report.html"),)),)
-    shown = summary.Links(items=items)._repr_mimebundle_()["text/markdown"]
-    assert shown == (r"- \<b\>\[x\]\(y\)\*: [html](a%20b/%28c%29/report.html)")
+    (table,) = summary.devices(found)
+    rows = {row[1]: row for row in table.rows}
+    assert rows["throughput, tcp-egress80"][2:4] == ("2", "same sign")
 
 
 def test_every_primary_change_is_drawn(reports):
@@ -61,11 +85,11 @@ def test_every_primary_change_is_drawn(reports):
 
 
 def test_nothing_to_draw_is_said(tmp_path):
-    found = summary.Summary(folder=tmp_path, reports={}, errors={})
+    found = summary.Summary(folder=tmp_path, reports={}, errors={}, stale={})
     assert summary.forest(found) == Note("caveat", "Nothing could be compared.")
     assert summary.overview(found).rows == ()
     (note,) = summary.failures(found)
-    assert note.text == "Every study has its report."
+    assert note.text == "Every report fits its inputs."
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from patchstudy.errors import StudyError
 from patchstudy.findings import assess
+from patchstudy.report import answer
 from patchstudy.report import text as text_module
-from patchstudy.report.text import WIDTH, ascii_only, text
+from patchstudy.report.markdown import markdown
+from patchstudy.report.table import as_markdown
+from patchstudy.report.text import WIDTH, Paper, ascii_only, text
 from patchstudy.study import open_study
 
+PAPER = Paper(width=WIDTH)
 DATA = Path(__file__).parents[1] / "data"
 SHIPPED = sorted(
     path.parent.relative_to(DATA).as_posix() for path in DATA.glob("*/*/study.toml")
@@ -119,15 +124,93 @@ def test_the_block_keeps_the_laws(name, assessed):
 def test_the_block_says_what_was_decided_and_what_was_not_measured(name, assessed):
     assessment = assessed(name)
     lines = text(assessment).splitlines()
-    assert lines[0] == f"{name}: {assessment.decision}"
+    assert lines[0].startswith(f"{name}: {assessment.decision}")
+    assert any(line.startswith("Design: unit of analysis ") for line in lines)
     words = " ".join(lines)
     for one in assessment.study.design.not_measured:
         assert one in words
 
 
+#: What checkpatch.pl says of a commit message, as far as a block could do wrong.
+CHECKPATCH = {
+    "COMMIT_LOG_LONG_LINE": r".{76}",
+    "GIT_COMMIT_ID": r"(?i)\b(?:commit\s+)?[0-9a-f]{12,40}\b",
+    "GERRIT_CHANGE_ID": r"^\s*Change-Id:",
+    "BAD_SIGN_OFF": r"(?i)^\s*[a-z0-9_-]+-by:",
+    "COMMIT_LOG_USE_LINK": r"^\s*\[?\d*\]?\s*https?://",
+    "DIFF_IN_COMMIT_MSG": r"^\s*(?:diff\b|---\s+a/|\+\+\+\s+b/|@@ -)",
+    "trailing blanks": r"[ \t]$",
+    "tabs": r"\t",
+}
+FORMS = [text_module.text, text_module.cover, text_module.trailer]
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SHIPPED)
-def test_git_carries_the_block_unchanged(name, assessed, repository):
-    message = f"driver: make it faster\n\n{text(assessed(name))}"
+def test_checkpatch_has_nothing_to_say(name, form, assessed):
+    for line in form(assessed(name)).splitlines():
+        for rule, pattern in CHECKPATCH.items():
+            assert not re.search(pattern, line), (rule, line)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("width", [60, 72, 100])
+def test_no_line_is_longer_than_asked(form, width, assessed):
+    block = form(assessed("qmi_wwan/tx-skb-orphan"), width=width)
+    assert max(map(len, block.splitlines())) <= width
+    assert width - 12 < max(map(len, block.splitlines()))
+
+
+def test_a_width_of_no_use_is_refused(assessed):
+    with pytest.raises(StudyError, match="a width of 20 columns; give 60 to 100"):
+        text(assessed("qmi_wwan/tx-skb-orphan"), width=20)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_git_reads_every_trailer(name, assessed, repository):
+    block = text_module.trailer(assessed(name))
+    assert_laws(block)
+    message = f"driver: make it faster\n\nBecause.\n\n{block}Signed-off-by: A <a@b.c>\n"
+    told = git(repository, "interpret-trailers", "--parse", given=message.encode())
+    names = [line.partition(":")[0] for line in told.decode().splitlines()]
+    facts = [one for one in names if one.startswith("Perf-")]
+    assert facts == re.findall(r"^(Perf-[a-z-]+):", block, re.MULTILINE)
+    assert facts[0] == "Perf-decision"
+    assert {"Perf-design", "Perf-change", "Perf-not-measured"} <= set(facts)
+    assert names[-1] == "Signed-off-by"
+
+
+def test_a_cover_letter_begins_with_the_verdict_and_ends_with_the_way_back(assessed):
+    block = text_module.cover(assessed("qmi_wwan/qmap-headroom"))
+    assert_laws(block)
+    lines = block.splitlines()
+    assert lines[:2] == ["Performance", "==========="]
+    assert lines[3].startswith("Supported: better in all 3 primary comparisons")
+    assert "Made by: patchstudy report --study qmi_wwan/qmap-headroom" in block
+
+
+def test_markdown_says_the_same_as_the_block(assessed):
+    assessment = assessed("veth/gro")
+    told = markdown(assessment)
+    assert told.startswith("### veth/gro\n\n**NOT YET.** Not yet decided, on x86")
+    assert (
+        "| tcp on x86\\-vm\\-6\\.18 | throughput \\[Gbit/s\\] \\(primary\\) |" in told
+    )
+    for one in (*answer.not_measured(assessment), *answer.doubts(assessment)):
+        words = one if isinstance(one, str) else one.sentence
+        assert as_markdown(words) in told
+
+
+def test_markup_from_a_study_stays_text_in_markdown(made):
+    told = markdown(assess(open_study(made(device="<b>x</b>|[y](z)", workload="*t*"))))
+    assert "<b>" not in told
+    assert r"\<b\>x\</b\>\|\[y\]\(z\)" in told
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("form", FORMS[:2])
+def test_git_carries_the_block_unchanged(name, form, assessed, repository):
+    message = f"driver: make it faster\n\n{form(assessed(name))}"
     (repository / "driver.c").write_text("int x;\n")
     git(repository, "add", ".")
     git(repository, "commit", "--quiet", "-F", "-", given=message.encode())
@@ -149,7 +232,7 @@ def test_a_hostile_name_keeps_the_laws(name, made):
 @given(st.text(max_size=200), st.text(max_size=200))
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_any_words_keep_the_laws(first, second):
-    lines = text_module._wrapped(f"{first} --- {second}")
+    lines = PAPER.wrapped(f"{first} --- {second}")
     block = "\n".join(text_module._HASH.sub(r"\1..", line) for line in lines)
     assert_laws(block.rstrip("\n") + "\n")
 
@@ -177,7 +260,7 @@ def test_ascii_only(words, line):
 
 def test_a_line_that_is_indented_for_safety_loses_nothing():
     words = "--- " + "x" * 68
-    assert "".join(text_module._wrapped(words)).split() == ["---", "x" * 68]
+    assert "".join(PAPER.wrapped(words)).split() == ["---", "x" * 68]
 
 
 def test_a_long_name_of_a_metric_stands_above_its_numbers(made):
@@ -248,5 +331,5 @@ def test_the_control_says_that_a_small_real_loss_is_no_gain(assessed):
 
 
 def test_a_word_broken_at_the_edge_leaves_no_blank():
-    lines = text_module._wrapped(f"{'a' * 71} {'b' * 80}")
+    lines = PAPER.wrapped(f"{'a' * 71} {'b' * 80}")
     assert lines[0] == "a" * 71

@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_check(commands)
     _add_text(commands)
+    _add_figure(commands)
     _add_load(commands)
     _add_compare(commands)
     _add_plan(commands)
@@ -222,7 +223,45 @@ def _add_text(commands: Any) -> None:  # noqa: ANN401
         dest="redact",
         help="keep names of hosts and users, and addresses, that raw files hold",
     )
+    command.add_argument(
+        "--form",
+        default="block",
+        choices=("block", "trailer", "cover"),
+        help="the block for a mail, trailers for a commit message, or a part of a "
+        "cover letter (default: block)",
+    )
+    command.add_argument(
+        "--width",
+        type=_positive,
+        default=72,
+        metavar="N",
+        help="longest line, 60 to 100 columns (default: 72)",
+    )
+    command.add_argument(
+        "--markdown", action="store_true", help="write Markdown, for a forge"
+    )
     command.set_defaults(run=_text)
+
+
+def _add_figure(commands: Any) -> None:  # noqa: ANN401
+    command = commands.add_parser(
+        "figure",
+        help="draw one figure of a study",
+        epilog="example: patchstudy figure data/veth/gro runs:throughput -o runs.svg",
+    )
+    command.add_argument("study", type=Path, metavar="STUDY")
+    command.add_argument("name", nargs="?", default="", metavar="NAME")
+    command.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="where to draw it: a file named .svg, .png or .pdf",
+    )
+    command.add_argument(
+        "--list", action="store_true", help="print the names of all its figures"
+    )
+    command.set_defaults(run=_figure)
 
 
 def _add_load(commands: Any) -> None:  # noqa: ANN401
@@ -501,12 +540,34 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _text(arguments: argparse.Namespace) -> int:
-    from patchstudy.report import text
+    from patchstudy.report import markdown, text
 
     assessment = _assessed(arguments.study)
     shown = text.for_mail(assessment) if arguments.redact else assessment
-    sys.stdout.write(text.text(shown))
+    forms = {"block": text.text, "trailer": text.trailer, "cover": text.cover}
+    if arguments.markdown:
+        sys.stdout.write(markdown.markdown(shown))
+    else:
+        write = forms[arguments.form]
+        sys.stdout.write(write(shown, width=arguments.width))
     return _unread(assessment)
+
+
+def _figure(arguments: argparse.Namespace) -> int:
+    from patchstudy.errors import StudyError
+    from patchstudy.report import drawn
+
+    if not arguments.list and not (arguments.name and arguments.output):
+        raise StudyError("give the figure's name and -o FILE, or --list")
+    assessment = _assessed(arguments.study)
+    if arguments.list:
+        found = drawn.named(assessment)
+        width = max(map(len, found), default=0)
+        for name, one in found.items():
+            _say(printable(f"{name:<{width}}  {one.words}"))
+        return OK
+    drawn.write(assessment, arguments.name, arguments.output)
+    return OK
 
 
 def _assessed(folder: Path) -> "Assessment":

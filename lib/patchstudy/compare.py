@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from patchstudy import companions, stats
+from patchstudy.cards import Carded, Rows
 from patchstudy.checks import Doubt
 from patchstudy.companions import Companion, Counted, Spread, Trimmed
 from patchstudy.errors import GrainError
@@ -22,6 +23,7 @@ from patchstudy.metrics import Kind, Scale
 from patchstudy.records import Caveat, Severity
 from patchstudy.study import Design, Margin, Planned, Role, is_published
 from patchstudy.tables import UNIT_COLUMNS, UNIT_GRAIN, Question
+from patchstudy.units import for_people
 
 #: Sensitivity note: the mean-based and the rank-based p disagree (STATISTICS 3.3).
 SENSITIVE_LOW: Final = 0.05
@@ -60,8 +62,8 @@ class Summary:
     high: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Comparison(Carded):
     """The change of one metric on one device and workload, with its interval.
 
     Attributes
@@ -115,6 +117,34 @@ class Comparison:
     p_adjusted: float | None
     method: str
     caveats: tuple[Caveat, ...]
+
+    def card(self) -> tuple[str, Rows]:
+        """Tell both values, the change with its interval, and how it was made."""
+        quantity = self.question.planned.metric
+        values = tuple(
+            (name, "-" if one is None else for_people(one.mean, quantity.unit))
+            for name, one in (("baseline", self.baseline), (self.variant, self.patched))
+        )
+        place = f"{self.question.workload} on {self.question.device}"
+        return f"{quantity.name}, {place}", (
+            *values,
+            ("change", self._change()),
+            ("runs", f"{self.n_baseline} and {self.n_patched}"),
+            ("counted", f"{self.unit_of_analysis}, {self.method}"),
+            *((str(one.severity), one.text) for one in self.caveats),
+        )
+
+    def _change(self) -> str:
+        if self.change is None:
+            return "not computed"
+        ends = (self.change.value, self.change.low, self.change.high)
+        level = f"{100 * self.change.confidence:g} %"
+        if self.scale is Scale.RATIO:
+            value, low, high = (f"{100 * one:+.3g}" for one in ends)
+            return f"{value} % [{low}, {high}], {level} interval"
+        value, low, high = (f"{one:+.4g}" for one in ends)
+        unit = self.question.planned.metric.unit
+        return f"{value} [{low}, {high}] in {unit}, {level} interval"
 
 
 def compare(

@@ -4,12 +4,14 @@ One comparison alone gets its verdict in ``verdicts``; here are the rules for wh
 several are needed: substitutes, placebo builds, failed runs.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 from patchstudy import checks, failures
+from patchstudy.cards import Carded, Rows
 from patchstudy.checks import Doubt, Material
 from patchstudy.compare import Comparison, compare, described, margin_on_scale
 from patchstudy.counters import Counted, counters
@@ -53,8 +55,8 @@ from patchstudy.verdicts import (
 from patchstudy.weighing import Explained
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assessment:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Assessment(Carded):
     """All that a report says about a study."""
 
     study: Study
@@ -68,10 +70,26 @@ class Assessment:
     decision: Decision
     sentence: str
 
+    def card(self) -> tuple[str, Rows]:
+        """Tell the decision, why, and how much is behind it."""
+        weights = Counter(str(one.caveat.severity) for one in self.doubts)
+        verdicts = Counter(str(one.verdict) for one in self.findings)
+        return f"{self.study.name}: {self.decision}", (
+            ("why", self.sentence),
+            *((f"{one.device}, {one.variant}", str(one.decision))
+              for one in self.devices),
+            ("findings", _counted(verdicts)),
+            ("doubts", _counted(weights) or "none"),
+        )  # fmt: skip
+
     @cached_property
     def counted(self) -> tuple[Counted, ...]:
         """Which counters changed, of all that were read; worked out when asked for."""
         return counters(self.study, self.material.runs)
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in counts.most_common())
 
 
 def assess(study: Study) -> Assessment:

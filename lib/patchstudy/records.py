@@ -9,6 +9,8 @@ from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
 
+from patchstudy.cards import Carded, Rows
+
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -174,8 +176,8 @@ class Stack:
     comm: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Profile(Carded):
     """Weighted call stacks of one event; those of two events are never added up.
 
     Attributes
@@ -209,6 +211,22 @@ class Profile:
         """Number of all samples, if the file tells that of every stack."""
         counts = [one.samples for one in self.stacks if one.samples is not None]
         return sum(counts) if len(counts) == len(self.stacks) else None
+
+    def card(self) -> tuple[str, Rows]:
+        """Tell how much was sampled, and the functions that took most of it."""
+        own: dict[str, float] = {}
+        for stack in self.stacks:
+            leaf = stack.frames[-1] if stack.frames else "(none)"
+            own[leaf] = own.get(leaf, 0.0) + stack.weight
+        most = sorted(own.items(), key=lambda one: (-one[1], one[0]))[:5]
+        shares = tuple(
+            (f"{100 * weight / self.total:.1f} %", f"self time of {name}")
+            for name, weight in most
+            if self.total
+        )
+        size = f"{self.total:g} {self.unit or 'of an unknown unit'}"
+        rows = (("stacks", str(len(self.stacks))), ("weight", size), *shares)
+        return f"profile of {self.event or 'an unknown event'}", rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

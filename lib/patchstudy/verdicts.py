@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from patchstudy import stats
+from patchstudy.cards import Carded, Rows
 from patchstudy.checks import NEAR_CEILING
 from patchstudy.compare import Comparison, sensitive
 from patchstudy.records import Severity
@@ -64,8 +65,8 @@ class Guarded(StrEnum):
     NOT_MEASURED = "not measured"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Finding(Carded):
     """A comparison with its verdict.
 
     Attributes
@@ -95,6 +96,14 @@ class Finding:
     def planned(self) -> Planned:
         """The metric as it was declared."""
         return self.comparison.question.planned
+
+    def card(self) -> tuple[str, Rows]:
+        """Tell the verdict, what belongs to it, and the comparison behind it."""
+        title, rows = self.comparison.card()
+        said = ", ".join([str(self.verdict), *self.qualifiers])
+        guard = (("guard", str(self.guarded)),) if self.guarded else ()
+        margin = ("margin", self.planned.margin.text)
+        return f"{self.role}: {title}", (("verdict", said), *guard, margin, *rows)
 
 
 def verdict_of(

@@ -40,7 +40,13 @@ from patchstudy.checks.mistakes import (
 )
 from patchstudy.checks.modes import modes_within_runs, two_modes
 from patchstudy.checks.planning import planning
-from patchstudy.checks.replication import ENOUGH_UNITS, drift, order, replication
+from patchstudy.checks.replication import (
+    ENOUGH_UNITS,
+    drift,
+    order,
+    orders,
+    replication,
+)
 from patchstudy.checks.treatment import differences, fact_files
 from patchstudy.checks.values import outliers, ties
 from patchstudy.checks.work import calls_per_bit
@@ -60,6 +66,7 @@ __all__ = [
     "impossible",
     "layout_floor",
     "material",
+    "orders",
 ]
 
 CHECKS: Final[tuple[Check, ...]] = (

@@ -83,6 +83,18 @@ def order(found: Material) -> Iterator[Doubt]:
             yield Doubt(caveat=caveat, device=device, workload=workload)
 
 
+def orders(found: Material) -> dict[tuple[str, str], str]:
+    """In which order the variants took turns, by device and workload.
+
+    One of ``turns.ORDERS``, or ``"unknown"`` where the files do not tell the time.
+    """
+    baseline = found.study.design.baseline
+    return {
+        (device, workload): _order(_in_turn(found, rows), baseline)
+        for (device, workload), rows in cells(found.runs)
+    }
+
+
 def _in_turn(found: Material, rows: pd.DataFrame) -> pd.DataFrame:
     """What took turns, in time: runs, or the boots or builds that are counted."""
     device, workload = rows["device"].iloc[0], rows["workload"].iloc[0]

@@ -1,4 +1,4 @@
-"""Any plot to SVG: the same bytes on every call and in every process."""
+"""Any plot to a file: the same bytes on every call and in every process."""
 
 import io
 import warnings
@@ -21,6 +21,7 @@ _SETTINGS: Final[dict[Any, Any]] = {
     "svg.hashsalt": "patchstudy",
     "svg.fonttype": "path",
     "svg.image_inline": True,
+    "pdf.fonttype": 42,
 }
 _PIXELS_PER_INCH: Final = 160
 
@@ -31,6 +32,21 @@ def to_svg(plot: so.Plot) -> bytes:
     Letters are outlines, so that it looks the same everywhere. Nothing is clipped at
     the border. What has more than ``theme.MANY`` marks is drawn as pixels.
     """
+    return _drawn(plot, "svg", {"Date": None, "Creator": None})
+
+
+def to_pdf(plot: so.Plot) -> bytes:
+    """Draw a plot as a PDF of one page with its letters embedded."""
+    nothing = {"CreationDate": None, "Creator": None, "Producer": None}
+    return _drawn(plot, "pdf", nothing)
+
+
+def to_png(plot: so.Plot) -> bytes:
+    """Draw a plot as pixels, 160 an inch."""
+    return _drawn(plot, "png", {"Software": None})
+
+
+def _drawn(plot: so.Plot, kind: str, metadata: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     with _quiet(), mpl.rc_context(_SETTINGS):
         figure = _figure(plot)
@@ -38,11 +54,11 @@ def to_svg(plot: so.Plot) -> bytes:
             artist.set_rasterized(True)
         figure.savefig(
             buffer,
-            format="svg",
+            format=kind,
             dpi=_PIXELS_PER_INCH,
             bbox_inches="tight",
             pad_inches=0.06,
-            metadata={"Date": None, "Creator": None},
+            metadata=metadata,
         )
     return buffer.getvalue()
 

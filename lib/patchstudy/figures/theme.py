@@ -11,6 +11,7 @@ from matplotlib import font_manager
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
+from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
@@ -223,6 +224,20 @@ def panel_order(table: pd.DataFrame) -> list[str]:
 def columns(table: pd.DataFrame) -> int:
     """Return how many panels stand side by side."""
     return min(2, table["panel"].nunique())
+
+
+def height(table: pd.DataFrame) -> float:
+    """Return the height of a figure of panels, in inches."""
+    count = -(-table["panel"].nunique() // columns(table))
+    return 0.75 + (2.6 if count == 1 else 2.0) * count
+
+
+def entry(look: Look) -> Line2D:
+    """Return the marker of a variant, for the key."""
+    return Line2D(
+        [], [], color=look.color, marker=look.marker, linestyle="",
+        markeredgecolor="white", markersize=7,
+    )  # fmt: skip
 
 
 def ticks(most: int, *, whole: bool = False) -> MaxNLocator:

@@ -1,10 +1,14 @@
-"""An executed notebook becomes one self-contained page: no script, nothing remote."""
+"""An executed notebook becomes one self-contained page that loads nothing.
+
+The page is complete without its one small script, which sorts, filters and copies
+tables; the page's policy names the digest of that script and allows no other.
+"""
 
 import base64
-import copy
 import re
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Final
@@ -12,11 +16,25 @@ from typing import Final
 import mistune
 from mistune.util import unescape
 from nbconvert.exporters import TemplateExporter
-from nbformat import NotebookNode
+from nbformat import NotebookNode, v4
 
 from patchstudy.report import svg, table
-from patchstudy.report.outputs import Picture, may_link, parts, picture, preferred
-from patchstudy.report.table import Note, Table, note_to_html, shown, visible_lines
+from patchstudy.report.lead import (
+    Intervals,
+    Marks,
+    intervals_to_html,
+    marks_to_html,
+)
+from patchstudy.report.outputs import (
+    Part,
+    Picture,
+    may_link,
+    parts,
+    picture,
+    preferred,
+)
+from patchstudy.report.pages import pruned
+from patchstudy.report.table import Note, note_to_html, shown, visible_lines
 
 _HERE: Final = Path(__file__).parent
 _TAG: Final = re.compile(r"<[^>]*>")
@@ -41,15 +59,18 @@ def to_html(notebook: NotebookNode, *, title: str) -> str:
     str
         HTML that loads nothing from elsewhere; equal for equal notebooks.
     """
-    page = copy.deepcopy(notebook)
+    page = pruned(notebook)
     markdown = _Markdown()
     for cell in page.cells:
         _make_safe(cell, markdown)
+    _gather_code(page)
     _insert_contents(page, markdown.headings)
     resources = {
         "title": title,
         "needs_title": all(heading.level != 1 for heading in markdown.headings),
-        "css": _css(),
+        "css": _template_file("report.css"),
+        "script": _template_file("report.js"),
+        "script_digest": _digest(_template_file("report.js")),
     }
     return _exporter().from_notebook_node(page, resources=resources)[0]
 
@@ -140,10 +161,18 @@ def _shown_output(output: NotebookNode, markdown: _Markdown) -> dict[str, str]:
     return {"text/plain": output.data.get(mime) or f"(not shown here: {unknown})"}
 
 
-def _part(part: Table | Note) -> str:
+def _part(part: Part) -> str:
     if isinstance(part, Note):
         return f"{note_to_html(part)}\n"
-    return _scrolling(table.to_html(part), part.caption or "Table")
+    if isinstance(part, Marks):
+        return f"{marks_to_html(part)}\n"
+    if isinstance(part, Intervals):
+        return f"{intervals_to_html(part)}\n"
+    made = _scrolling(table.to_html(part), part.caption or "Table")
+    if not part.folded:
+        return made
+    summary = f"<summary>{shown(part.caption)}</summary>"
+    return f'<details class="rows">{summary}\n{made}</details>\n'
 
 
 def _scrolling(html: str, label: str) -> str:
@@ -156,7 +185,32 @@ def _scrolling(html: str, label: str) -> str:
 def _figure(found: Picture) -> str:
     image = svg.inline(found.data, alt=found.alt) or _image(found)
     caption = found.caption and f"<figcaption>{shown(found.caption)}</figcaption>"
-    return f"<figure>{image}{caption}</figure>\n"
+    label = shown(found.caption or "Figure")
+    scroll = f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">'
+    return f"<figure>{scroll}{image}</div>{caption}</figure>\n"
+
+
+def _gather_code(page: NotebookNode) -> None:
+    """Put the code of a section behind it, in one place; that of the lead, too."""
+    gathered: list[str] = []
+    cells: list[NotebookNode] = []
+    for cell in page.cells:
+        begins = cell.cell_type == "markdown" and _FIRST_SECTION in cell.source
+        if begins and gathered:
+            cells.append(_code_of(gathered, len(cells)))
+            gathered = []
+        if cell.cell_type == "code" and cell.source.strip():
+            gathered.append(cell.source)
+        cells.append(cell)
+    if gathered:
+        cells.append(_code_of(gathered, len(cells)))
+    page.cells = cells
+
+
+def _code_of(sources: list[str], number: int) -> NotebookNode:
+    return v4.new_raw_cell(
+        "\n\n".join(sources), id=f"code-{number}", metadata={"gathered": True}
+    )
 
 
 def _image(found: Picture) -> str:
@@ -172,7 +226,7 @@ def _insert_contents(page: NotebookNode, headings: list[_Heading]) -> None:
         if one.level == 2
     )
     contents = f'<nav aria-label="Contents">\n<ol>\n{entries}</ol>\n</nav>\n'
-    for cell in page.cells:
+    for cell in page.cells if entries else ():
         if cell.cell_type == "markdown" and _FIRST_SECTION in cell.source:
             before, section, after = cell.source.partition(_FIRST_SECTION)
             cell.source = f"{before}{contents}{section}{after}"
@@ -193,5 +247,10 @@ def _exporter() -> TemplateExporter:
 
 
 @cache
-def _css() -> str:
-    return (_HERE / "template" / "report.css").read_text(encoding="utf-8")
+def _template_file(name: str) -> str:
+    return (_HERE / "template" / name).read_text(encoding="utf-8")
+
+
+def _digest(script: str) -> str:
+    """Digest of a script as a policy names it."""
+    return base64.b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii")

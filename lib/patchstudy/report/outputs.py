@@ -7,7 +7,7 @@ that an output brought along.
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
@@ -17,17 +17,24 @@ from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString, PageElement
 
 from patchstudy.errors import StudyError
-from patchstudy.report.table import KIND, Align, Column, Note, Table
+from patchstudy.report.lead import Intervals, Marks, read_intervals, read_marks
+from patchstudy.report.table import KIND, Align, Column, Linked, Note, Table
 
 _IMAGES: Final = ("image/svg+xml", "image/png", "image/jpeg")
 _PREFERRED: Final = (*_IMAGES, "text/html", "text/markdown", "text/plain")
 _SCHEMES: Final = frozenset({"http", "https", "mailto"})
 _NUMBER: Final = re.compile(r"[-+−±<>~≈]?\s*\d[\d.,\s]*(e[-+]?\d+)?\s*\D{0,12}")
-_UNSEEN: Final = frozenset({"script", "style", "template", "noscript", "head", "title"})
+_UNSEEN: Final = frozenset(
+    {"script", "style", "template", "noscript", "head", "title", "summary"}
+)
 _BLOCKS: Final = frozenset(
     {"p", "pre", "li", "dt", "dd", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6"}
 )
 _WIDEST_SPAN: Final = 100
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,99}")
+
+Part = Table | Note | Marks | Intervals
+_LISTS: Final = {"marks": read_marks, "intervals": read_intervals}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +84,12 @@ def may_link(url: str) -> bool:
     return not colon or before.strip().lower() in _SCHEMES
 
 
-def parts(html: str) -> tuple[Table | Note, ...]:
+def parts(html: str) -> tuple[Part, ...]:
     """Read the tables and paragraphs of an HTML output, in order; the rest is dropped.
 
-    Scripts, styles, images, links and attributes do not come through: what comes out
-    is text in tables and notes, and is escaped again by whoever writes it.
+    Scripts, styles, images and attributes do not come through: what comes out is text
+    in tables, lists and notes, and is escaped again by whoever writes it. A link stays
+    where a cell holds nothing else and ``may_link`` allows it.
     """
     # The outer element keeps the parser from taking a file name for a mistake.
     soup = BeautifulSoup(f"<div>{html}</div>", "html.parser")
@@ -97,20 +105,39 @@ def _decoded(data: str, mime: str) -> bytes:
         raise StudyError(f"an output of type {mime} is damaged: {error}") from error
 
 
-def _parts(soup: Tag) -> Iterator[Table | Note]:
+def _parts(soup: Tag) -> Iterator[Part]:
     # A stack, not recursion: foreign markup can be nested as deep as it likes.
     waiting: list[PageElement] = [soup]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Tag) and node.name not in _UNSEEN:
-            if node.name == "table":
-                yield _read_table(node)
+            part = _part(node)
+            if part is not None:
+                yield part
             elif node.name not in _BLOCKS:
                 waiting.extend(reversed(node.contents))
-            elif text := _text(node):
-                yield Note(_kind(node), text)
         elif type(node) is NavigableString and node.strip():
             yield Note("text", " ".join(node.split()))
+
+
+def _part(tag: Tag) -> Part | None:
+    """Read what stands for itself; None for what only holds others, or nothing."""
+    if tag.name == "table":
+        return _read_table(tag)
+    if tag.name == "ul":
+        readers = [_LISTS[one] for one in _classes(tag) if one in _LISTS]
+        return readers[0](tag) if readers else None
+    return _note(tag) if tag.name in _BLOCKS and _text(tag) else None
+
+
+def _note(tag: Tag) -> Note:
+    """Read a paragraph; what a note of ours has as its title stays one."""
+    kind, title = _kind(tag), tag.find("strong", recursive=False)
+    text = _text(tag)
+    if "note" not in _classes(tag) or title is None or tag.contents[0] is not title:
+        return Note(kind, text)
+    words = _text(title)
+    return Note(kind, text.removeprefix(words).lstrip(), words)
 
 
 def _kind(tag: Tag) -> str:
@@ -131,15 +158,44 @@ def _read_table(tag: Tag) -> Table:
     lines = tag.find_all("tr")
     head = [line for line in lines if _in(line, "thead")]
     body = [line for line in lines if not _in(line, "thead")]
-    rows = _grid(body)
-    names = [" ".join(filter(None, cells)) for cells in _turned(_grid(head))]
+    rows = _grid(body, _cell)
+    names = [" ".join(filter(None, cells)) for cells in _turned(_grid(head, _text))]
     width = max([len(names), *(len(row) for row in rows)])
     rows = [row + [""] * (width - len(row)) for row in rows]
     names += [""] * (width - len(names))
     aligns = _aligns(body or head, rows, width)
-    columns = tuple(map(Column, names, aligns))
+    choices = _choices(head, width)
+    columns = tuple(map(Column, names, aligns, choices))
     caption = tag.find("caption")
-    return Table(columns, tuple(map(tuple, rows)), _text(caption) if caption else "")
+    return Table(
+        columns,
+        tuple(map(tuple, rows)),
+        _text(caption) if caption else "",
+        _name(tag),
+        "folded" in _classes(tag),
+    )
+
+
+def _choices(head: Sequence[Tag], width: int) -> list[bool]:
+    """Tell which columns a single row of headings marks as choices."""
+    cells = head[0].find_all(["th", "td"]) if len(head) == 1 else []
+    found = ["choice" in _classes(cell) for cell in cells]
+    return found if len(found) == width else [False] * width
+
+
+def _name(tag: Tag) -> str:
+    found = str(tag.get("id", ""))
+    return found if _NAME.fullmatch(found) else ""
+
+
+def _cell(tag: Tag) -> str:
+    """Text of a cell, with its links where it holds nothing else."""
+    links = [(_text(one), str(one.get("href", ""))) for one in tag.find_all("a")]
+    if links and all(url and may_link(url) for _, url in links):
+        linked = Linked(*links)
+        if linked == " ".join(tag.get_text().split()):
+            return linked
+    return _text(tag)
 
 
 def _in(tag: Tag, name: str) -> bool:
@@ -150,7 +206,7 @@ def _turned(rows: list[list[str]]) -> list[tuple[str, ...]]:
     return list(zip_longest(*rows, fillvalue=""))
 
 
-def _grid(lines: Sequence[Tag]) -> list[list[str]]:
+def _grid(lines: Sequence[Tag], read: Callable[[Tag], str]) -> list[list[str]]:
     """Cells by row; a cell over several rows or columns is followed by empty ones."""
     rows: list[list[str]] = []
     open_below: dict[int, int] = {}  # rows still covered from above, by column
@@ -159,7 +215,7 @@ def _grid(lines: Sequence[Tag]) -> list[list[str]]:
         for cell in line.find_all(["th", "td"]):
             _fill(row, open_below)
             span, depth = _span(cell, "colspan"), _span(cell, "rowspan")
-            row += [_text(cell)] + [""] * (span - 1)
+            row += [read(cell)] + [""] * (span - 1)
             open_below |= dict.fromkeys(range(len(row) - span, len(row)), depth)
         _fill(row, open_below)
         rows.append(row)

@@ -21,8 +21,17 @@ from mistune.util import unescape
 from nbformat import NotebookNode
 
 from patchstudy.errors import StudyError, printable
-from patchstudy.report.outputs import Picture, may_link, parts, picture, preferred
-from patchstudy.report.table import Note, Table, visible, visible_lines
+from patchstudy.report.lead import SIGNS, Interval, Intervals, Mark, Marks
+from patchstudy.report.outputs import (
+    Part,
+    Picture,
+    may_link,
+    parts,
+    picture,
+    preferred,
+)
+from patchstudy.report.pages import pruned
+from patchstudy.report.table import Note, visible, visible_lines
 
 _STYLE: Final = Path(__file__).parent / "template" / "report.typ"
 _FONTS: Final = Path(mpl.get_data_path()) / "fonts" / "ttf"
@@ -41,7 +50,7 @@ _LAYOUT: Final = frozenset("\n\u200b")
 _PAGE_PT: Final = 493.0  # width of the text
 _CELL_PT: Final = 8.0  # left and right of the text in a cell
 _LETTER_EM: Final = 0.6
-_SIZES_PT: Final = (8.5, 7.5, 6.5)
+_SIZES_PT: Final = (8.5, 8.0, 7.5)
 
 
 def to_pdf(notebook: NotebookNode, *, title: str, subtitle: str) -> bytes:
@@ -83,10 +92,10 @@ def to_typst(
     notebook: NotebookNode, *, title: str, subtitle: str
 ) -> tuple[str, list[Picture]]:
     """Return the Typst source of a notebook and the pictures it shows, in order."""
-    document = _Document(title=title, levels=[], pictures=[])
-    body = "\n\n".join(document.blocks(notebook))
+    document = _Document(title=title, subtitle=subtitle, levels=[], pictures=[])
+    body = "\n\n".join(filter(None, document.blocks(pruned(notebook))))
     head = (
-        '#import "report.typ": grid-of, note, report\n'
+        '#import "report.typ": grid-of, intervals-of, marks-of, note, report\n'
         f"#show: report.with({_string(title)}, {_string(subtitle)})\n\n"
     )
     return f"{head}{body}\n", document.pictures
@@ -97,6 +106,7 @@ class _Document:
     """What must be known about the document so far while it is written."""
 
     title: str
+    subtitle: str
     levels: list[int]
     pictures: list[Picture]
 
@@ -138,6 +148,14 @@ class _Document:
         else:
             yield from self.data(output)
 
+    def new(self, part: Part) -> bool:
+        """Say whether a part is more than the question below the title."""
+        return not (
+            isinstance(part, Note)
+            and part.kind == "question"
+            and part.text == self.subtitle
+        )
+
     def data(self, output: NotebookNode) -> Iterator[str]:
         mime = preferred(output.data)
         found = picture(output, mime)
@@ -145,7 +163,7 @@ class _Document:
             self.pictures.append(found)
             yield _figure(len(self.pictures) - 1, found)
         elif mime == "text/html":
-            yield from map(_part, parts(output.data[mime]))
+            yield from map(_part, filter(self.new, parts(output.data[mime])))
         elif mime == "text/markdown":
             yield from self.markdown(output.data[mime])
         elif mime:
@@ -249,9 +267,17 @@ def _markdown_table(token: dict[str, Any]) -> str:
     return _grid(aligns, [_inline(cell) for cell in head], rows, "")
 
 
-def _part(part: Table | Note) -> str:
+def _part(part: Part) -> str:
     if isinstance(part, Note):
-        return f"#note({_string(part.kind)})[{_text(part.text)}]"
+        title = f"#strong[{_text(part.title)}] " if part.title else ""
+        return f"#note({_string(part.kind)})[{title}{_text(part.text)}]"
+    if isinstance(part, Marks):
+        return f"#marks-of({_string(part.title)}, {', '.join(map(_mark, part.items))})"
+    if isinstance(part, Intervals):
+        rows = ", ".join(map(_interval, part.items))
+        return f"#intervals-of({_string(part.caption)}, {rows})"
+    if part.folded:
+        return f"- {_text(f'{part.caption}: in the HTML report and report.json')}"
     aligns = [column.align for column in part.columns]
     names = [_cell(column.name, "left") for column in part.columns]
     rows = [list(map(_cell, row, aligns)) for row in part.rows[:_MOST_ROWS]]
@@ -260,6 +286,17 @@ def _part(part: Table | Note) -> str:
     if not left_out:
         return grid
     return f"{grid}\n\n{_text(f'{left_out} more rows stand in the HTML report.')}"
+
+
+def _mark(one: Mark) -> str:
+    words = (SIGNS[one.mood], one.name, one.word, one.detail)
+    return f"({_string(one.mood)}, {', '.join(map(_string, words))})"
+
+
+def _interval(one: Interval) -> str:
+    words = (one.mood, one.what, one.where, one.change, one.verdict, one.runs)
+    at = ", ".join(f"{place:g}%" for place in one.places)
+    return f"({', '.join(map(_string, words))}, ({at}))"
 
 
 def _grid(

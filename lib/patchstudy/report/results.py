@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, Final
@@ -16,7 +17,7 @@ from patchstudy.compare import Comparison, Summary
 from patchstudy.failures import Failures, Tally
 from patchstudy.findings import Assessment
 from patchstudy.patchfile import Patch
-from patchstudy.report import evidence
+from patchstudy.report import answer, circumstances, evidence, ledger
 from patchstudy.stats import Bounds, Estimate
 from patchstudy.study import Design, Planned, Run, Study
 from patchstudy.together import Together, sentence, together
@@ -44,6 +45,8 @@ def results(assessment: Assessment) -> dict[str, Any]:
         "setting": study.design.setting,
         "patch": _patch(study.patch),
         "decision": str(assessment.decision),
+        "decision_in_words": answer.decision_in_words(assessment),
+        "headline": answer.headline(assessment),
         "sentence": assessment.sentence,
         "devices": [
             {
@@ -55,6 +58,13 @@ def results(assessment: Assessment) -> dict[str, Any]:
             for one in assessment.devices
         ],
         "comparisons": [_comparison(one) for one in assessment.findings],
+        "runs": [asdict(one) for one in ledger.lines(assessment)],
+        "measured": _measured(study),
+        "facts": [_fact(one) for one in circumstances.facts(study)],
+        "limits": [
+            {**asdict(one), "by": list(one.by)}
+            for one in circumstances.limits(assessment)
+        ],
         "failed_runs": [_failures(one) for one in assessment.failures],
         "mechanism": [evidence.of_explanation(x) for x in assessment.explanations],
         "explained": [evidence.of_explained(x) for x in assessment.explained],
@@ -67,6 +77,22 @@ def results(assessment: Assessment) -> dict[str, Any]:
         "variance_components": [_parts(one) for one in components(assessment.material)],
         "design": {**_design(study.design), "planned": _planned(study)},
         "provenance": _provenance(study),
+    }
+
+
+def _measured(study: Study) -> dict[str, str | None]:
+    """When the first and the last measured run began, as far as files tell."""
+    began = sorted(one.started_at for one in study.runs if one.started_at)
+    return {"first": began[0], "last": began[-1]} if began else {
+        "first": None, "last": None,
+    }  # fmt: skip
+
+
+def _fact(one: circumstances.Fact) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "values_by_variant": [list(values) for values in one.values_by_variant],
+        "meaning": one.meaning,
     }
 
 

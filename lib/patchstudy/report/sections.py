@@ -13,23 +13,24 @@ import pandas as pd
 from IPython.display import display
 
 from patchstudy import figures, together, variances
-from patchstudy.checks import CPU_SATURATED, ceiling
 from patchstudy.compare import SENSITIVE_LOW, Comparison
 from patchstudy.decisions import Decision
 from patchstudy.findings import Assessment
 from patchstudy.metrics import Kind, Scale, metric
 from patchstudy.patchfile import Patch
-from patchstudy.records import Severity
+from patchstudy.report import answer as brief
+from patchstudy.report import circumstances, figure_tables, ledger
+from patchstudy.report.lead import Intervals, Marks
 from patchstudy.report.results import digest, inputs_digest, results
-from patchstudy.report.table import Column, Note, Table, Vector
+from patchstudy.report.table import Column, Linked, Note, Table, Vector
 from patchstudy.sentences import change_in_words, shared_unit, values_in_words
 from patchstudy.stats import Estimate
-from patchstudy.study import Role, Run
+from patchstudy.study import Role
 from patchstudy.tables import Question
 from patchstudy.units import for_people
 from patchstudy.verdicts import Finding, Guarded
 
-Part = Table | Note | Vector
+Part = Table | Note | Vector | Marks | Intervals
 
 _DECISION_KINDS: Final = {
     Decision.ACCEPT: "accept",
@@ -39,6 +40,8 @@ _DECISION_KINDS: Final = {
     Decision.REJECT: "reject",
     Decision.MIXED: "mixed",
 }
+#: Most doubts that the first screen tells.
+_MOST_DOUBTS: Final = 3
 #: p below which a different spread is mentioned; it is exploratory.
 SPREAD_P: Final = 0.05
 
@@ -52,26 +55,50 @@ def show(parts: object) -> None:
 # ---- 1 and 2: verdict and cost ------------------------------------------------------
 
 
+def answer(assessment: Assessment) -> tuple[Part, ...]:
+    """The first screen: question, verdict, changes, guards, what is not known."""
+    changed, guarded = brief.intervals(assessment), brief.marks(assessment)
+    return (
+        Note("question", assessment.study.design.question),
+        verdict(assessment),
+        *([] if changed is None else [changed]),
+        _no_guards() if guarded is None else guarded,
+        *_unknown(assessment),
+    )
+
+
+def _no_guards() -> Note:
+    """What is to be said where no guard is declared."""
+    return Note("caveat", "No guard is declared: what the patch costs is unknown.")
+
+
+def _unknown(assessment: Assessment) -> Iterator[Note]:
+    missing = "; ".join(brief.not_measured(assessment))
+    if missing:
+        yield Note("caveat", f"{missing}.", "Not measured:")
+    found = brief.doubts(assessment)
+    if found:
+        said = "; ".join(dict.fromkeys(one.sentence for one in found[:_MOST_DOUBTS]))
+        more = len(found) - _MOST_DOUBTS
+        tail = f"; and {more} more below" if more > 0 else ""
+        yield Note("caveat", f"{said}{tail}.", "Doubts:")
+
+
 def verdict(assessment: Assessment) -> Note:
-    """The decision in one sentence."""
+    """The decision and why, in one sentence."""
     kind = _DECISION_KINDS[assessment.decision]
-    word = str(assessment.decision)
-    said = assessment.sentence.lower().startswith(word)
-    text = assessment.sentence if said else f"{word.upper()}. {assessment.sentence}"
-    return Note(kind, text)
+    title = str(assessment.decision).upper()
+    return Note(kind, brief.headline(assessment), title)
 
 
 def study(assessment: Assessment) -> tuple[Part, ...]:
-    """The question, how it was measured, and what was not measured."""
-    design = assessment.study.design
-    left_out = "; ".join(design.not_measured)
+    """How it was measured, and the patch."""
     patch = assessment.study.patch
+    design = assessment.study.design
     return (
-        Note("text", design.question),
         *([Note("text", _patch_words(patch))] if patch is not None else []),
         *([Note("text", design.setting)] if design.setting else []),
-        *([Note("caveat", f"Not measured: {left_out}.")] if left_out else []),
-    )
+    ) or (Note("empty", "The study does not say how it was measured."),)
 
 
 def _patch_words(patch: Patch) -> str:
@@ -84,9 +111,11 @@ def _patch_words(patch: Patch) -> str:
     return f"The patch: {patch.subject or 'a diff without subject'}{driver}.{where}"
 
 
-def devices(assessment: Assessment) -> Table:
-    """The decision on each device."""
+def devices(assessment: Assessment) -> Part:
+    """The decision on each device, where there are several or something is known."""
     described = assessment.study.design.devices
+    if len(assessment.devices) == 1 and not described.get(assessment.devices[0].device):
+        return Note("empty", "There is one device.")
     return Table(
         _columns("Device", "What it is", "Variant", "Decision"),
         tuple(
@@ -106,23 +135,25 @@ def changes(assessment: Assessment) -> Table:
     """The primary metrics and the controls: both values and the change."""
     chosen = _of(assessment, Role.PRIMARY, Role.CONTROL)
     caption = "Primary metrics and controls; change with its confidence interval"
-    return _change_table(chosen, caption, _level(assessment))
+    return _change_table(assessment, chosen, caption, "changes")
 
 
 def guards(assessment: Assessment) -> Part:
     """What the patch must not harm, and whether it does."""
     chosen = _of(assessment, Role.GUARD)
     if not chosen:
-        return Note("caveat", "No guard is declared: what the patch costs is unknown.")
+        return _no_guards()
     caption = "Guards: what the patch may cost"
-    return _change_table(chosen, caption, _level(assessment))
+    return _change_table(assessment, chosen, caption, "guards")
 
 
 def _level(assessment: Assessment) -> str:
     return f"{100 * (1 - assessment.study.design.alpha):g} %"
 
 
-def _change_table(chosen: Sequence[Finding], caption: str, level: str) -> Table:
+def _change_table(
+    assessment: Assessment, chosen: Sequence[Finding], caption: str, name: str
+) -> Table:
     rows = tuple(
         (
             _quantity(one),
@@ -130,16 +161,17 @@ def _change_table(chosen: Sequence[Finding], caption: str, level: str) -> Table:
             *values_in_words(one.comparison),
             change_in_words(one.comparison),
             one.planned.margin.text + ("" if one.planned.margin.declared else "*"),
-            _replication(one.comparison),
+            _behind(assessment, one.comparison),
             _answer(one),
         )
         for one in chosen
     )
-    numbers = ("Baseline", "Patched", f"Change [{level}]", "Margin", "Runs")
+    level = f"Change [{_level(assessment)}]"
+    numbers = ("Baseline", "Patched", level, "Margin", "Runs")
     if any(not one.planned.margin.declared for one in chosen):
         caption += "; * a default margin, none was declared"
     columns = (*_columns("Metric", "Where"), *_numbers(*numbers), Column("Answer"))
-    return Table(columns, rows, caption)
+    return Table(columns, rows, caption, name=name)
 
 
 def _quantity(one: Finding) -> str:
@@ -157,6 +189,13 @@ def _where(one: Finding) -> str:
 def _replication(one: Comparison) -> str:
     runs = f"{one.n_baseline}+{one.n_patched}"
     return f"{runs} in {one.blocks}" if one.blocks else runs
+
+
+def _behind(assessment: Assessment, one: Comparison) -> str:
+    """The replication, as a link to the runs behind the number."""
+    question, text = one.question, _replication(one)
+    name = ledger.anchor(assessment, question.device, question.workload)
+    return Linked((text, f"#{name}")) if name and not question.problem else text
 
 
 def _answer(one: Finding) -> str:
@@ -181,14 +220,10 @@ def sentences(assessment: Assessment) -> tuple[Note, ...]:
 
 def forest(assessment: Assessment) -> Part:
     """Every declared change with its interval against its margin."""
-    chosen = [
-        one
-        for one in _of(assessment, Role.PRIMARY, Role.CONTROL, Role.GUARD)
-        if one.comparison.change is not None
-    ]
+    chosen = figure_tables.declared(assessment)
     if not chosen:
         return Note("caveat", "Nothing could be compared.")
-    rows = pd.DataFrame([_forest_row(one) for one in chosen])
+    rows = figure_tables.forest_rows(assessment)
     alt = " ".join(one.sentence for one in chosen)
     return Vector(
         figures.to_svg(figures.forest(rows)),
@@ -197,41 +232,6 @@ def forest(assessment: Assessment) -> Part:
         "band is the margin. An interval beside the zero line shows a difference; "
         "one inside the band shows that it does not matter.",
     )
-
-
-def _forest_row(one: Finding) -> dict[str, object]:
-    comparison = one.comparison
-    ratio = comparison.scale is Scale.RATIO
-    scale, axis = _axis(comparison)
-    change = comparison.change
-    ends = (change.value, change.low, change.high) if change else (np.nan,) * 3
-    margin = np.nan if one.margin is None else one.margin
-    return {
-        "name": f"{one.planned.metric.name}, {comparison.question.workload}",
-        "device": comparison.question.device,
-        "role": str(one.role),
-        "change": ends[0] / scale,
-        "low": ends[1] / scale,
-        "high": ends[2] / scale,
-        "margin": (np.expm1(margin) if ratio else margin) / scale,
-        "axis": axis,
-        "verdict": _answer_in_brief(one),
-    }
-
-
-def _axis(one: Comparison) -> tuple[float, str]:
-    """Scale and unit of a change: percent, points, or the unit of a difference."""
-    if one.scale is Scale.RATIO:
-        return 0.01, "%"
-    scale, unit = shared_unit(one)
-    return scale, "pp" if unit.startswith("%") else unit or "count"
-
-
-def _answer_in_brief(one: Finding) -> str:
-    if one.guarded is not None:
-        return str(one.guarded)
-    small = ", small" if "at most small" in one.qualifiers else ""
-    return f"{one.verdict}{small}"
 
 
 def all_runs(assessment: Assessment) -> tuple[Part, ...]:
@@ -248,7 +248,7 @@ def guard_runs(assessment: Assessment) -> tuple[Part, ...]:
         if one.guarded in telling
     }
     drawn = tuple(_runs_figures(assessment, {Role.GUARD}, keys))
-    return drawn or (Note("text", "No guard is harmed or unresolved."),)
+    return drawn or (Note("empty", "No guard is harmed or unresolved."),)
 
 
 def _runs_figures(
@@ -290,11 +290,8 @@ def _medians_in_words(table: pd.DataFrame, unit: str, label: str) -> str:
 
 def course(assessment: Assessment) -> tuple[Part, ...]:
     """The course within runs of the primary metrics, where tools print intervals."""
-    intervals = assessment.material.intervals
     drawn: list[Part] = []
-    for name, tool in _courses(assessment):
-        table = intervals[(intervals["metric"] == name) & (intervals["tool"] == tool)]
-        table = table[[not labels for labels in table["labels"]]]
+    for name, tool, table in figure_tables.courses(assessment):
         quantity = metric(name)
         plot = figures.course(
             table,
@@ -310,30 +307,7 @@ def course(assessment: Assessment) -> tuple[Part, ...]:
                 "runs of a variant. Intervals of one run are never replicates.",
             )
         )
-    return tuple(drawn) or (Note("text", "No tool printed intervals."),)
-
-
-def _courses(assessment: Assessment) -> list[tuple[str, str]]:
-    """Metric and tool of the intervals behind the primary metrics.
-
-    A sender prints what it sent: then the send rate is shown in place of throughput.
-    """
-    intervals = assessment.material.intervals
-    if intervals.empty:
-        return []
-    tools = {
-        one.tool
-        for one in assessment.material.asked
-        if one.role is Role.PRIMARY and not one.problem
-    }
-    plain = intervals[[not labels for labels in intervals["labels"]]]
-    found = plain[["metric", "tool"]].drop_duplicates()
-    wanted = ("throughput", "send_rate", "transaction_rate", "packet_rate")
-    return [
-        (str(name), str(tool))
-        for name, tool in found.itertuples(index=False)
-        if name in wanted and tool in tools
-    ]
+    return tuple(drawn) or (Note("empty", "No tool printed intervals."),)
 
 
 # ---- 5 to 6: treatment and bottleneck -----------------------------------------------
@@ -341,135 +315,67 @@ def _courses(assessment: Assessment) -> list[tuple[str, str]]:
 
 def treatment(assessment: Assessment) -> Part:
     """Facts of the runs by variant, to see whether the treatment is the difference."""
-    design = assessment.study.design
-    facts: dict[str, dict[str, set[str]]] = {}
-    for run in assessment.study.runs:
-        if run.measuring:
-            for name, value in _identity(run).items():
-                by_variant = facts.setdefault(name, {})
-                by_variant.setdefault(run.variant, set()).add(value)
-    if not facts:
+    found = circumstances.facts(assessment.study)
+    if not found:
         words = "No fact of the runs is recorded, so this cannot be told."
         return Note("caveat", words)
-    rows = []
-    for name, by_variant in sorted(facts.items()):
-        sets = [by_variant.get(variant, set()) for variant in design.variants]
-        same = all(one == sets[0] for one in sets)
-        meaning = "same" if same else "differs"
-        if not same and name in design.treatment:
-            meaning = "differs, as declared"
-        rows.append((name, *(_few(one) for one in sets), meaning))
-    return Table(
-        _columns("Fact", *design.variants, "Between variants"),
-        tuple(rows),
-        "Facts of the measured runs",
+    rows = tuple(
+        (one.name, *(_few(values) for values in one.values_by_variant), one.meaning)
+        for one in found
     )
+    variants = assessment.study.design.variants
+    columns = _columns("Fact", *variants, "Between variants")
+    return Table(columns, rows, "Facts of the measured runs")
 
 
-_PER_RUN: Final = frozenset(
-    {
-        "block", "boot_id", "commands", "ended_at", "loadavg_after", "loadavg_before",
-        "position", "purpose", "run", "started_at", "topology_id", "workload",
-    }
-)  # fmt: skip
-
-
-def _identity(run: Run) -> dict[str, str]:
-    told = {name: str(x) for name, x in run.facts.items() if name not in _PER_RUN}
-    told |= {
-        f"{one.capture.tool} version": one.capture.tool_version
-        for one in run.sources
-        if one.capture.tool_version
-    }
-    return told
-
-
-def _few(values: set[str]) -> str:
-    names = sorted(value or "(none)" for value in values)
+def _few(values: Sequence[str]) -> str:
+    names = [value or "(none)" for value in values]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return (", ".join(names[:3]) or "-") + more
 
 
 def bottleneck(assessment: Assessment) -> Part:
     """What limits each variant: the link, the offered load, or one full CPU."""
-    rows = [
-        (device, workload, variant, *_limits(assessment, device, workload, variant))
-        for device, workload in _cells(assessment)
-        for variant in assessment.study.design.variants
-    ]
+    rows = tuple(
+        (
+            one.device,
+            one.workload,
+            one.variant,
+            "-" if one.busiest is None else f"{100 * one.busiest:.1f} %",
+            "-" if one.softirq is None else f"{100 * one.softirq:.1f} %",
+            "-" if one.ceiling is None else for_people(one.ceiling, "bit/s"),
+            ", ".join(one.by) or "not known",
+        )
+        for one in circumstances.limits(assessment)
+    )
     if not rows:
-        return Note("text", "No CPU or ceiling is known.")
+        return Note("empty", "No CPU or ceiling is known.")
     numbers = _numbers("Busiest CPU", "Softirq", "Ceiling")
     return Table(
         (*_columns("Device", "Workload", "Variant"), *numbers, Column("Limited by")),
-        tuple(rows),
+        rows,
         "What limits the rate in each variant (medians over runs)",
     )
-
-
-def _cells(assessment: Assessment) -> list[tuple[str, str]]:
-    return sorted(
-        {
-            (one.comparison.question.device, one.comparison.question.workload)
-            for one in _of(assessment, Role.PRIMARY, Role.CONTROL)
-        }
-    )
-
-
-def _limits(
-    assessment: Assessment, device: str, workload: str, variant: str
-) -> tuple[str, str, str, str]:
-    runs = assessment.material.runs
-    here = runs[
-        (runs["device"] == device)
-        & (runs["workload"] == workload)
-        & (runs["variant"] == variant)
-    ]
-    busiest, softirq = (_median(here, name) for name in ("cpu_busy_max", "cpu_softirq"))
-    limits = [
-        limit
-        for one in assessment.material.asked
-        if (one.device, one.workload) == (device, workload)
-        if (limit := ceiling(assessment.study, one)) is not None
-    ]
-    limit = min(limits, default=None)
-    rate = _median(here[here["metric"] == "throughput"], "throughput")
-    by = []
-    if busiest is not None and busiest >= CPU_SATURATED:
-        by.append("one full CPU")
-    if limit is not None and rate is not None and rate >= 0.985 * limit[0]:
-        by.append(limit[1])
-    return (
-        "-" if busiest is None else f"{100 * busiest:.1f} %",
-        "-" if softirq is None else f"{100 * softirq:.1f} %",
-        "-" if limit is None else for_people(limit[0], "bit/s"),
-        ", ".join(by) or "not known",
-    )
-
-
-def _median(rows: pd.DataFrame, name: str) -> float | None:
-    values = rows.loc[rows["metric"] == name, "value"]
-    return None if values.empty else float(values.median())
 
 
 # ---- 8: how far to trust it ---------------------------------------------------------
 
 
 def doubts(assessment: Assessment) -> Part:
-    """Everything that weakens a result, the gravest first, with what to do."""
+    """What weakens a result that was declared, the gravest first, with what to do."""
+    found = brief.doubts(assessment)
+    if not found:
+        return Note("text", "The checks found nothing graver than a note.")
     rows = tuple(
         (
-            str(one.caveat.severity),
-            " ".join(part for part in (one.device, one.workload) if part) or "all",
-            one.question.rsplit("/", 1)[-1],
-            one.caveat.text,
-            one.caveat.todo or "-",
+            one.weight,
+            "; ".join(one.places),
+            one.metric or "-",
+            one.text,
+            one.todo or "-",
         )
-        for one in assessment.doubts
-        if one.caveat.severity is not Severity.NOTE
+        for one in found
     )
-    if not rows:
-        return Note("text", "The checks found nothing graver than a note.")
     return Table(
         _columns("Weight", "Where", "Metric", "What", "What would help"),
         rows,
@@ -479,17 +385,21 @@ def doubts(assessment: Assessment) -> Part:
 
 def notes(assessment: Assessment) -> Part:
     """What else the checks found, said once for all places of which it is true."""
-    said: dict[tuple[str, str], list[str]] = {}
-    for one in assessment.doubts:
-        if one.caveat.severity is Severity.NOTE:
-            where = " ".join(part for part in (one.device, one.workload) if part)
-            metric = one.question.rsplit("/", 1)[-1]
-            key = (one.caveat.text, one.caveat.todo)
-            said.setdefault(key, []).append(f"{where} {metric}".strip() or "all")
-    if not said:
-        return Note("text", "No notes.")
+    above = {(one.text, one.todo) for one in brief.doubts(assessment)}
+    found = [
+        one
+        for one in brief.once(assessment.doubts)
+        if (one.text, one.todo) not in above
+    ]
+    if not found:
+        return Note("empty", "No notes.")
     rows = tuple(
-        ("; ".join(places), text, todo or "-") for (text, todo), places in said.items()
+        (
+            "; ".join(f"{place} {one.metric}".strip() for place in one.places),
+            one.text,
+            one.todo or "-",
+        )
+        for one in found
     )
     return Table(_columns("Where", "What", "What would help"), rows, "Notes")
 
@@ -502,7 +412,7 @@ def sensitivity(assessment: Assessment) -> tuple[Part, ...]:
         if one.comparison.change is not None
     ]
     if not chosen:
-        return (Note("text", "Nothing could be compared."),)
+        return (Note("empty", "Nothing could be compared."),)
     rows = tuple(
         (
             one.planned.metric.label,
@@ -647,7 +557,7 @@ def spread(assessment: Assessment) -> tuple[Part, ...]:
     every = variances.components(assessment.material)
     found = [one for one in every if one.between or one.within]
     if not found:
-        return (Note("text", _NO_SPREAD),)
+        return (Note("empty", _NO_SPREAD),)
     rows = tuple(
         (
             one.question.planned.metric.label,
@@ -697,7 +607,7 @@ def devices_together(assessment: Assessment) -> tuple[Part, ...]:
     """One metric over several devices: each change, and whether they agree."""
     found = together.together(assessment.findings)
     if not found:
-        return (Note("text", "No declared metric was measured on two devices."),)
+        return (Note("empty", "No declared metric was measured on two devices."),)
     return tuple(part for one in found for part in _together_parts(one))
 
 
@@ -741,7 +651,7 @@ def exploratory(assessment: Assessment) -> Part:
         if one.comparison.change is not None
     ]
     if not chosen:
-        return Note("text", "No further metric was measured.")
+        return Note("empty", "No further metric was measured.")
     rows = tuple(
         (
             _quantity(one),
@@ -769,7 +679,7 @@ def claims(assessment: Assessment) -> Part:
     """What the patch mail says, beside what was found."""
     checked = results(assessment)["claims"]
     if not checked:
-        return Note("text", "No claim of a mail is recorded in study.toml.")
+        return Note("empty", "No claim of a mail is recorded in study.toml.")
     rows = tuple(
         (
             one["text"],
@@ -792,6 +702,11 @@ def _outcome(check: Mapping[str, Any]) -> str:
     where = ", ".join(one for one in (check["device"], check["workload"]) if one)
     told = f"{check['outcome']} ({check['why']})"
     return f"{where}: {told}" if where else told
+
+
+def behind(assessment: Assessment) -> tuple[Part, ...]:
+    """Every measured run with its values and its raw files."""
+    return ledger.tables(assessment) or (Note("empty", "No run was measured."),)
 
 
 def provenance(assessment: Assessment) -> tuple[Part, ...]:

@@ -12,31 +12,8 @@ import pandas as pd
 from patchstudy import figures
 from patchstudy.errors import StudyError
 from patchstudy.report.noise import aa_bank, margins_tested, percent
-from patchstudy.report.table import Column, Note, Table, Vector, visible
+from patchstudy.report.table import Column, Linked, Note, Table, Vector, visible
 from patchstudy.units import prefix
-
-_MARKUP: Final = str.maketrans({one: f"\\{one}" for one in r"\`*_{}[]()<>#+-.!|~&$"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Links:
-    """A list of links to files nearby, each with a line of text."""
-
-    items: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-
-    def _repr_mimebundle_(
-        self, include: object = None, exclude: object = None
-    ) -> dict[str, str]:
-        lines = [
-            f"- {_plain(text)}: "
-            + ", ".join(
-                f"[{_plain(name)}]({quote(path, errors='surrogateescape')})"
-                for name, path in links
-            )
-            for text, links in self.items
-        ]
-        plain = [text for text, _ in self.items]
-        return {"text/markdown": "\n".join(lines), "text/plain": "\n".join(plain)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +27,8 @@ class Summary:
     errors
         Why a study has none, or why its newest is not made, by name.
     stale
-        What changed since a report was made, by name.
+        What changed since the report was made, by name, as the batch found it; empty
+        for nothing.
     """
 
     folder: Path
@@ -69,64 +47,117 @@ def summary(reports: str | Path) -> Summary:
     """
     folder = Path(reports)
     listed = _json(folder / "index.json")["studies"]
+    found = {
+        one["study"]: _json(folder / one["study"] / "report.json")
+        for one in listed
+        if one["report"]
+    }
     return Summary(
         folder=folder,
-        reports={
-            one["study"]: _json(folder / one["study"] / "report.json")
-            for one in listed
-            if one["report"]
-        },
+        reports=found,
         errors={one["study"]: one["error"] for one in listed if one["error"]},
         stale={one["study"]: one["stale"] for one in listed if one.get("stale")},
     )
 
 
 def overview(found: Summary) -> Table:
-    """Every study with its decision and the change of its primary metrics."""
+    """Every study with its decision, the change of its primary metrics, its guards."""
     rows = tuple(
         (
-            name,
-            str(report["decision"]),
+            _links(found.folder, name, (("report", "html"),), name),
+            name.partition("/")[0],
+            ", ".join(dict.fromkeys(one["device"] for one in report["comparisons"])),
+            report["decision"],
+            _said(report),
             "; ".join(_primary(report)) or "not measured",
             _guards(report),
+            _measured(report),
+            _state(found, name),
+            _links(found.folder, name, _FILES, "-"),
         )
         for name, report in found.reports.items()
     )
     return Table(
-        (Column("Study"), Column("Decision"), Column("Primary metrics"),
-         Column("Guards")),
+        (
+            Column("Study"), Column("Driver", choice=True),
+            Column("Devices", choice=True), Column("Decision", choice=True),
+            Column("In words"), Column("Primary metrics"), Column("Guards"),
+            Column("Measured"), Column("Inputs", choice=True), Column("Files"),
+        ),
         rows,
-        f"{len(rows)} studies",
+        f"{len(rows)} studies, each with the change of its primary metrics",
     )  # fmt: skip
 
 
-def links(found: Summary) -> Links:
-    """Links to the files of every report."""
-    return Links(
-        items=tuple(
-            (
-                f"{name}, {report['decision']}",
-                tuple(
-                    (kind, f"{name}/report.{kind}")
-                    for kind in ("html", "pdf", "txt", "json", "ipynb")
-                    if (found.folder / name / f"report.{kind}").is_file()
-                ),
-            )
-            for name, report in found.reports.items()
-        )
-    )
+_FILES: Final = (
+    ("pdf", "pdf"),
+    ("text", "txt"),
+    ("json", "json"),
+    ("notebook", "ipynb"),
+)
+
+
+def _links(
+    folder: Path, name: str, kinds: tuple[tuple[str, str], ...], text: str
+) -> str:
+    """Links to the files of a report that are there, else the text alone."""
+    there = [
+        (text if len(kinds) == 1 else word,
+         quote(f"{name}/report.{ending}", errors="surrogateescape"))
+        for word, ending in kinds
+        if (folder / name / f"report.{ending}").is_file()
+    ]  # fmt: skip
+    return Linked(*there) if there else text
+
+
+def _said(report: Mapping[str, Any]) -> str:
+    """What the decision means, where the word alone could mislead."""
+    return str(report.get("decision_in_words", "")).partition(": ")[2] or "-"
+
+
+def _measured(report: Mapping[str, Any]) -> str:
+    """The day of the last run, where the files tell it."""
+    return str(report.get("measured", {}).get("last") or "-")[:10]
+
+
+def _state(found: Summary, name: str) -> str:
+    if found.errors.get(name):
+        return "no new report"
+    return "stale" if found.stale.get(name) else "unchanged"
 
 
 def failures(found: Summary) -> tuple[Note, ...]:
-    """Why studies have no report, or an old one."""
-    notes = tuple(
+    """Why studies have no report, or one that no longer fits its inputs."""
+    notes = [
         Note("caveat", f"{name}: no new report: {error}")
         for name, error in found.errors.items()
-    ) + tuple(
-        Note("caveat", f"{name}: old report: {reason}")
-        for name, reason in found.stale.items()
+    ]
+    notes += [
+        Note("caveat", f"{name}: old report: {changed}")
+        for name, changed in found.stale.items()
+        if changed
+    ]
+    return tuple(notes) or (Note("empty", "Every report fits its inputs."),)
+
+
+def devices(found: Summary) -> tuple[Table | Note, ...]:
+    """Whether devices agree, where one metric was measured on several."""
+    rows = tuple(
+        (
+            name,
+            f"{one['metric']}, {one['workload']}",
+            str(len(one["compared"])),
+            "same sign" if one["same_sign"] else "signs differ",
+            one["sentence"],
+        )
+        for name, report in found.reports.items()
+        for one in report["devices_together"]
     )
-    return notes or (Note("text", "Every study has its report."),)
+    if not rows:
+        return (Note("empty", "No study has one metric on two devices."),)
+    columns = (Column("Study"), Column("Metric"), Column("Devices", "right"),
+               Column("Signs"), Column("What that says"))  # fmt: skip
+    return (Table(columns, rows, "Metrics that several devices share"),)
 
 
 def forest(found: Summary) -> Vector | Note:
@@ -209,9 +240,11 @@ def _axis(one: Mapping[str, Any]) -> tuple[float, str]:
 
 
 def _primary(report: Mapping[str, Any]) -> Iterator[str]:
+    devices = {one["device"] for one in report["comparisons"]}
     for one in report["comparisons"]:
         if one["role"] == "primary":
-            yield f"{one['device']}: {one['sentence'].rstrip('.')}"
+            where = f"{one['device']}: " if len(devices) > 1 else ""
+            yield f"{where}{one['sentence'].rstrip('.')}"
 
 
 def _guards(report: Mapping[str, Any]) -> str:
@@ -229,7 +262,3 @@ def _json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
         raise StudyError(f"{path}: no such file; run patchstudy report") from None
     except json.JSONDecodeError as error:
         raise StudyError(f"{path}: not JSON ({error.msg}); report again") from error
-
-
-def _plain(text: str) -> str:
-    return visible(text).translate(_MARKUP)

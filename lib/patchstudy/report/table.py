@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 from patchstudy.errors import printable
 
@@ -25,10 +25,29 @@ _SPACES: Final = frozenset("\u00a0\u2009\u202f")  # fixed and thin spaces
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Name and alignment of one column; numbers stand to the right."""
+    """Name and alignment of one column; numbers stand to the right.
+
+    By a ``choice`` column, rows can be picked where the page is read in a browser.
+    """
 
     name: str
     align: Align = "left"
+    choice: bool = False
+
+
+class Linked(str):
+    """A cell whose words lead somewhere: text and address, one pair or several.
+
+    An address is ``#name`` for a named table, or a path from the report's folder.
+    """
+
+    links: tuple[tuple[str, str], ...]
+
+    def __new__(cls, *links: tuple[str, str]) -> Self:
+        """Make the text of the cell from the texts of its links."""
+        made = super().__new__(cls, ", ".join(text for text, _ in links))
+        made.links = links
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +55,20 @@ class Table:
     """Cells as people read them, with a caption; the first column names the row.
 
     A notebook cell that ends in a table shows it.
+
+    Attributes
+    ----------
+    name
+        Where a link to the table leads; may be empty.
+    folded
+        True for a long table that a page shows when its caption is clicked.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str
+    name: str = ""
+    folded: bool = False
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -56,6 +84,9 @@ class Table:
         # A notebook aligns every cell to the right, whatever its class.
         left = 'style="text-align:left" class="left'
         html = to_html(self).replace('class="left', left)
+        if self.folded:
+            summary = f"<summary>{shown(self.caption)}</summary>"
+            html = f"<details>{summary}\n{html}\n</details>"
         return {"text/html": html, "text/plain": to_text(self)}
 
 
@@ -67,13 +98,17 @@ class Note:
     ----------
     kind
         How it is meant, in lower case: a verdict (``accept``, ``veto``, ``notyet``,
-        ``reject``, ``mixed``), ``caveat``, or ``text`` for an ordinary paragraph.
+        ``reject``, ``mixed``), ``caveat``, ``question``, ``empty`` where a section
+        has nothing to say, or ``text`` for an ordinary paragraph.
     text
         The words; they carry the meaning without the kind.
+    title
+        A word or two that stand before the text; may be empty.
     """
 
     kind: str
     text: str
+    title: str = ""
 
     def __post_init__(self) -> None:
         if not KIND.fullmatch(self.kind):
@@ -82,7 +117,9 @@ class Note:
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
     ) -> dict[str, str]:
-        return {"text/html": note_to_html(self), "text/plain": visible(self.text)}
+        title = f"{self.title.rstrip(':')}: " if self.title else ""
+        words = f"{title}{self.text}"
+        return {"text/html": note_to_html(self), "text/plain": visible(words)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +150,25 @@ class Vector:
 def to_html(table: Table) -> str:
     """Return a ``<table>`` with caption, header scopes and nothing but class names."""
     cells = [_html_class(table, at) for at in range(len(table.columns))]
-    names = zip(cells, table.columns, strict=True)
+    heads = [
+        style + (" choice" if column.choice else "")
+        for style, column in zip(cells, table.columns, strict=True)
+    ]
+    names = zip(heads, table.columns, strict=True)
     head = "".join(_html_cell("th", style, one.name, "col") for style, one in names)
     body = "".join(_html_row(cells, row) for row in table.rows)
+    kind = f' id="{shown(table.name)}"' if table.name else ""
+    kind += ' class="folded"' if table.folded else ""
     return (
-        f"<table>\n<caption>{shown(table.caption)}</caption>\n"
+        f"<table{kind}>\n<caption>{shown(table.caption)}</caption>\n"
         f"<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}</tbody>\n</table>"
     )
 
 
 def note_to_html(note: Note) -> str:
-    """Return a ``<p>`` whose class is the kind."""
-    return f'<p class="note {note.kind}">{shown(note.text)}</p>'
+    """Return a ``<p>`` whose class is the kind; its title is strong."""
+    title = f"<strong>{shown(note.title)}</strong> " if note.title else ""
+    return f'<p class="note {note.kind}">{title}{shown(note.text)}</p>'
 
 
 def to_markdown(table: Table) -> str:
@@ -133,6 +177,11 @@ def to_markdown(table: Table) -> str:
     rule = _pipes("---:" if c.align == "right" else ":---" for c in table.columns)
     rows = [_pipes(map(as_markdown, row)) for row in table.rows]
     return "\n".join([as_markdown(table.caption), "", names, rule, *rows]) + "\n"
+
+
+def as_markdown(text: str) -> str:
+    """Return text for Markdown: markup as text, control characters as escapes."""
+    return _MARKDOWN.sub(r"\\\1", visible(text))
 
 
 def to_text(table: Table) -> str:
@@ -157,11 +206,6 @@ def visible_lines(text: str) -> str:
     return "\n".join(visible(line) for line in plain.split("\n"))
 
 
-def as_markdown(text: str) -> str:
-    """Return text for Markdown: markup as text, control characters as escapes."""
-    return _MARKDOWN.sub(r"\\\1", visible(text))
-
-
 def shown(text: str) -> str:
     """Return text for HTML: markup as text, control characters as escapes."""
     return escape(visible(text))
@@ -182,7 +226,14 @@ def _html_row(styles: Sequence[str], row: Sequence[str]) -> str:
 
 def _html_cell(tag: str, style: str, text: str, scope: str = "") -> str:
     attributes = f' scope="{scope}"' if scope else ""
-    return f'<{tag}{attributes} class="{style}">{shown(text)}</{tag}>'
+    words = _html_links(text) if isinstance(text, Linked) else shown(text)
+    return f'<{tag}{attributes} class="{style}">{words}</{tag}>'
+
+
+def _html_links(cell: Linked) -> str:
+    return ", ".join(
+        f'<a href="{shown(target)}">{shown(text)}</a>' for text, target in cell.links
+    )
 
 
 def _pipes(cells: Iterable[str]) -> str:

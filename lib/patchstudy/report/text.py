@@ -9,23 +9,28 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from patchstudy import claims
-from patchstudy.checks import Doubt
+from patchstudy.checks import orders
 from patchstudy.compare import Comparison
-from patchstudy.errors import printable
+from patchstudy.decisions import Decision
+from patchstudy.errors import StudyError, printable
 from patchstudy.findings import Assessment, assess
 from patchstudy.metrics import Scale
-from patchstudy.records import Severity
-from patchstudy.sentences import replication_in_words, shared_unit, values_in_words
+from patchstudy.report import answer
+from patchstudy.report.results import inputs_digest
+from patchstudy.sentences import (
+    change_in_words,
+    replication_in_words,
+    shared_unit,
+    values_in_words,
+)
 from patchstudy.study import Role, hide, is_published
 from patchstudy.verdicts import (
     AT_LEAST,
     LAYOUT_NOISE,
-    SHARE_SUBSTITUTE,
-    SUBSTITUTE,
-    UNEQUAL_RATE,
     Finding,
     Guarded,
     Verdict,
@@ -71,34 +76,220 @@ _MEANINGS: Final = {
 }
 
 
+#: How the variants took turns, in words.
+_ORDER_WORDS: Final = {
+    "ABBA": "balanced within each block (ABBA)",
+    "ABAB": "the same variant first in every block (ABAB)",
+    "AABB": "the same variant first in every block (AABB)",
+    "mixed": "variants in turn, mixed",
+    "unbalanced": "one variant earlier on average",
+    "sequential": "one variant after the other",
+    "rechecked": "one after the other, then the baseline again",
+    "unknown": "not known",
+}
+#: Narrowest and widest block.
+NARROWEST: Final = 60
+WIDEST: Final = 100
+
+
 def for_mail(assessment: Assessment) -> Assessment:
     """Return the same without names and addresses of the raw files (``study.hide``)."""
     hidden = hide(assessment.study)
     return assessment if hidden is assessment.study else assess(hidden)
 
 
-def text(assessment: Assessment) -> str:
-    """Write the block; it ends with a line break."""
-    study = assessment.study
-    shown = [one for one in assessment.findings if _belongs(one, assessment)]
-    lines = [
-        *_wrapped(f"{study.title}: {assessment.decision}"),
-        "",
-        *_wrapped(study.design.question),
-        *_wrapped(study.design.setting),
-        "",
-        *_tables(shown, 1 - study.design.alpha),
-        *_wrapped(_legend(shown)),
-        "",
-        *_paragraph("Why", _reasons(assessment)),
-        *_paragraph("Mechanism", _mechanism(assessment)),
-        *_paragraph("Claims", _claims(assessment)),
-        *_paragraph("Doubts", _doubts(assessment)),
-        *_paragraph("Not measured", _not_measured(assessment)),
+def text(assessment: Assessment, *, width: int = WIDTH) -> str:
+    """Write the block for a mail; it ends with a line break.
+
+    Parameters
+    ----------
+    width
+        Longest line, from ``NARROWEST`` to ``WIDEST`` columns.
+    """
+    return finished(_block(assessment, Paper(width=width)))
+
+
+def cover(assessment: Assessment, *, width: int = WIDTH) -> str:
+    """Write the block for a cover letter: the verdict first, the way back last."""
+    paper = Paper(width=width)
+    inputs = inputs_digest(assessment.study.files)
+    return finished(
+        [
+            *paper.wrapped("Performance"),
+            "===========",
+            "",
+            *paper.wrapped(answer.headline(assessment)),
+            "",
+            *_block(assessment, paper),
+            *paper.wrapped(
+                f"Made by: patchstudy report --study {assessment.study.name}; raw "
+                f"files: {len(assessment.study.files)}, sha256 of their list begins "
+                f"with {inputs[:10]}."
+            ),
+        ]
+    )
+
+
+def trailer(assessment: Assessment, *, width: int = WIDTH) -> str:
+    """Write trailers for a commit message: one a fact, long ones folded."""
+    paper = Paper(width=width)
+    shown = [one for one in answer.told(assessment) if one.role in _SHOWN]
+    facts = [
+        ("Perf-decision", answer.decision_in_words(assessment)),
+        *(("Perf-change", _change_fact(one)) for one in _decisive(shown)),
+        *(("Perf-guard", _guard_fact(one)) for one in shown if one.guarded),
+        ("Perf-design", design_in_words(assessment)),
+        *(("Perf-doubt", one) for one in _doubts(assessment)),
+        ("Perf-not-measured", "; ".join(answer.not_measured(assessment)) or "nothing"),
     ]
-    while lines and not lines[-1]:
-        lines.pop()
-    return "\n".join(_HASH.sub(r"\1..", line) for line in lines) + "\n"
+    return finished([line for name, fact in facts for line in paper.fact(name, fact)])
+
+
+def _decisive(findings: Iterable[Finding]) -> Iterator[Finding]:
+    for one in findings:
+        if one.role is not Role.GUARD and one.comparison.change is not None:
+            yield one
+
+
+def _change_fact(one: Finding) -> str:
+    role = "control, " if one.role is Role.CONTROL else ""
+    base, new = values_in_words(one.comparison)
+    unit = shared_unit(one.comparison)[1]
+    return (
+        f"{role}{one.planned.metric.name} {base} -> {new} {unit}, ".replace(" ,", ",")
+        + f"{change_in_words(one.comparison)}, {one.verdict}, {_place(one)}"
+    )
+
+
+def _guard_fact(one: Finding) -> str:
+    name, margin = one.planned.metric.name, one.planned.margin.text
+    if one.comparison.change is None:
+        return f"{name} {one.guarded}, {_place(one)}"
+    change = change_in_words(one.comparison)
+    return f"{name} {one.guarded}, {change}, margin {margin}, {_place(one)}"
+
+
+def _place(one: Finding) -> str:
+    question = one.comparison.question
+    variant = "" if one.comparison.variant == "patched" else one.comparison.variant
+    place = ", ".join(filter(None, (question.workload, question.device, variant)))
+    if one.comparison.change is None:
+        return place
+    return f"{place}, {replication_in_words(one.comparison)}"
+
+
+def design_in_words(assessment: Assessment) -> str:
+    """The unit of analysis and the order of the variants, where they differ by place.
+
+    ``unit of analysis boot, order balanced within each block (ABBA)``
+    """
+    taken = orders(assessment.material)
+    found: dict[str, list[str]] = {}
+    for one in answer.told(assessment):
+        question, comparison = one.comparison.question, one.comparison
+        if comparison.change is None:
+            continue
+        unit = comparison.unit_of_analysis.partition(" (")[0]
+        order = _ORDER_WORDS[taken.get((question.device, question.workload), "unknown")]
+        place = f"{question.workload} on {question.device}"
+        found.setdefault(f"unit of analysis {unit}, order {order}", []).append(place)
+    if len(found) < 2:
+        return "; ".join(found) or "nothing could be compared"
+    return "; ".join(
+        f"{words}: {', '.join(dict.fromkeys(places))}"
+        for words, places in found.items()
+    )
+
+
+def _block(assessment: Assessment, paper: "Paper") -> Iterator[str]:
+    study = assessment.study
+    shown = answer.told(assessment)
+    decision = answer.decision_in_words(assessment)
+    yield from paper.wrapped(f"{study.title}: {decision}")
+    yield ""
+    yield from paper.wrapped(study.design.question)
+    yield from paper.wrapped(study.design.setting)
+    yield ""
+    yield from _tables(shown, 1 - study.design.alpha, paper)
+    yield from paper.wrapped(_legend(shown))
+    yield ""
+    for title, parts in (
+        ("Design", [design_in_words(assessment)]),
+        ("Why", _reasons(assessment)),
+        ("Mechanism", _mechanism(assessment)),
+        ("Claims", _claims(assessment)),
+        ("Doubts", _doubts(assessment)),
+        ("Not measured", answer.not_measured(assessment)),
+    ):
+        yield from paper.paragraph(title, parts)
+
+
+def _claims(assessment: Assessment) -> Iterator[str]:
+    """Say of each claim what becomes of it, in one clause for the mail and the data."""
+    for one in claims.check(assessment):
+        words = one.claim.change or one.claim.text
+        given = one.mail.found is not None
+        told = [f"{one.mail.outcome} by the mail, {one.mail.why}"] if given else []
+        told += [
+            f"{x.outcome} by {x.device or 'the data'}, {x.why}"
+            for x in one.data
+            if not (given and is_published(x.device))  # the mail's numbers once more
+        ]
+        yield f"{one.claim.metric} {words} {', and '.join(told)}"
+
+
+def _doubts(assessment: Assessment) -> list[str]:
+    return list(dict.fromkeys(one.sentence for one in answer.doubts(assessment)))
+
+
+def finished(lines: Iterable[str]) -> str:
+    """Join lines without empty ones at the end; no digest is taken for a commit."""
+    kept = list(lines)
+    while kept and not kept[-1]:
+        kept.pop()
+    return "\n".join(_HASH.sub(r"\1..", line) for line in kept) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper:
+    """How wide lines may be; none may be taken for a part of a patch or of a mail."""
+
+    width: int
+
+    def __post_init__(self) -> None:
+        if not NARROWEST <= self.width <= WIDEST:
+            raise StudyError(
+                f"a width of {self.width} columns; give {NARROWEST} to {WIDEST}"
+            )
+
+    def wrapped(self, words: str, *, indent: str = "") -> list[str]:
+        """Break into lines."""
+        clean = ascii_only(words)
+        lines = self._lines(clean, indent)
+        return self._lines(clean, " ") if any(map(_CUTS.match, lines)) else lines
+
+    def paragraph(self, title: str, parts: Iterable[str]) -> Iterator[str]:
+        """Yield the lines of one paragraph and an empty one, or nothing."""
+        words = [part.rstrip(".") for part in parts]
+        if words:
+            yield from self.wrapped(f"{title}: {'; '.join(words)}.")
+            yield ""
+
+    def fact(self, name: str, words: str) -> list[str]:
+        """Write one trailer; further lines begin with a blank."""
+        lines = self._lines(f"{name}: {ascii_only(words)}", "")
+        return [lines[0], *self._lines(" ".join(lines[1:]), " ")]
+
+    def _lines(self, words: str, indent: str) -> list[str]:
+        lines = textwrap.wrap(
+            words,
+            self.width,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
+        # A word that is broken exactly at the edge leaves its blank behind.
+        return [line.rstrip() for line in lines]
 
 
 def ascii_only(words: str) -> str:
@@ -109,17 +300,9 @@ def ascii_only(words: str) -> str:
     return line.encode("ascii", errors="backslashreplace").decode("ascii")
 
 
-#: Qualifiers of findings whose role is not the declared one.
-_MOVED = frozenset({SUBSTITUTE, SHARE_SUBSTITUTE, UNEQUAL_RATE})
-
-
-def _belongs(one: Finding, assessment: Assessment) -> bool:
-    declared = one.planned in assessment.study.design.metrics
-    declared = declared or not _MOVED.isdisjoint(one.qualifiers)
-    return declared and (one.role in _SHOWN or one.role is Role.DIAGNOSTIC)
-
-
-def _tables(findings: Sequence[Finding], confidence: float) -> Iterator[str]:
+def _tables(
+    findings: Sequence[Finding], confidence: float, paper: Paper
+) -> Iterator[str]:
     """Yield one table a device, workload, variant and replication."""
     groups: dict[str, list[Finding]] = {}
     for one in findings:
@@ -128,11 +311,11 @@ def _tables(findings: Sequence[Finding], confidence: float) -> Iterator[str]:
     interval = f"{100 * confidence:g}% CI"
     numbers = f"{'base':>8} {'patched':>8} {'change':>8} {interval:>14}"
     for heading, members in groups.items():
-        yield from _wrapped(heading)
+        yield from paper.wrapped(heading)
         yield ""
-        yield f"  {'metric':<21} {numbers}"
+        yield f"  {'metric':<{_name_room(paper) - 2}} {numbers}"
         for member in members:
-            yield from _row(member)
+            yield from _row(member, paper)
         yield ""
 
 
@@ -146,22 +329,27 @@ def _with_variant(device: str, variant: str, *, named: bool) -> str:
     return f"{device}, {variant}" if named or variant != "patched" else device
 
 
-def _row(finding: Finding) -> Iterator[str]:
+def _name_room(paper: Paper) -> int:
+    return min(44, 23 + paper.width - WIDTH)
+
+
+def _row(finding: Finding, paper: Paper) -> Iterator[str]:
     one = finding.comparison
     name = f"{one.question.planned.metric.name} {shared_unit(one)[1]}".strip()
     base, new = values_in_words(one)
     change, interval = _change(one)
-    *above, name = _wrapped(name, indent="  ")
-    if len(name) > 23:
+    *above, name = paper.wrapped(name, indent="  ")
+    room = _name_room(paper)
+    if len(name) > room:
         above, name = [*above, name], ""
     yield from above
-    line = f"{name:<23} {base:>8} {new:>8} {change:>8}"
+    line = f"{name:<{room}} {base:>8} {new:>8} {change:>8}"
     tail = f"{interval:>14} {_word(finding)}"
-    if len(line) + 1 + len(tail) <= WIDTH:
+    if len(line) + 1 + len(tail) <= paper.width:
         yield f"{line} {tail}"
     else:
         yield line
-        yield f"{tail:>{WIDTH}}"
+        yield f"{tail:>{paper.width}}"
 
 
 def _change(one: Comparison) -> tuple[str, str]:
@@ -219,6 +407,8 @@ def _legend(findings: Sequence[Finding]) -> str:
 def _reasons(assessment: Assessment) -> list[str]:
     several = len(assessment.devices) > 1
     named = len(assessment.study.design.patched) > 1
+    if assessment.decision in {Decision.ACCEPT, Decision.SMALL} and not named:
+        return [answer.headline(assessment)]
     return [
         f"{_with_variant(one.device, one.variant, named=named)}: {reason}"
         if several
@@ -228,92 +418,9 @@ def _reasons(assessment: Assessment) -> list[str]:
     ]
 
 
-def _claims(assessment: Assessment) -> Iterator[str]:
-    """Say of each claim what becomes of it, in one clause for the mail and the data."""
-    for one in claims.check(assessment):
-        words = one.claim.change or one.claim.text
-        given = one.mail.found is not None
-        told = [f"{one.mail.outcome} by the mail, {one.mail.why}"] if given else []
-        told += [
-            f"{x.outcome} by {x.device or 'the data'}, {x.why}"
-            for x in one.data
-            if not (given and is_published(x.device))  # the mail's numbers once more
-        ]
-        yield f"{one.claim.metric} {words} {', and '.join(told)}"
-
-
 def _mechanism(assessment: Assessment) -> list[str]:
     """What is known of the named symbols and events, and how much they explain."""
     return [
         *(one.sentence for one in assessment.explanations),
         *(brief(one) for one in assessment.explained if one.removed is not None),
     ]
-
-
-def _doubts(assessment: Assessment) -> list[str]:
-    """Doubts that touch a declared metric, and qualifiers of the primary ones."""
-    declared = [one for one in assessment.findings if _belongs(one, assessment)]
-    texts = dict.fromkeys(
-        _doubt_words(one)
-        for one in assessment.doubts
-        if one.caveat.severity != Severity.NOTE
-        and any(one.concerns(finding.comparison.question) for finding in declared)
-    )
-    qualifiers = dict.fromkeys(
-        word
-        for one in declared
-        if one.role is Role.PRIMARY
-        for word in one.qualifiers
-        if word in _TOLD
-    )
-    failed = [
-        one.sentence
-        for one in assessment.findings
-        if one.planned.metric.name == "failed_runs"
-    ]
-    return [*texts, *qualifiers, *failed]
-
-
-def _doubt_words(doubt: Doubt) -> str:
-    metric = doubt.question.rsplit("/", 1)[-1]
-    return f"{metric}: {doubt.caveat.text}" if metric else doubt.caveat.text
-
-
-_TOLD: Final = frozenset(
-    {"one build each", "fragile", LAYOUT_NOISE, "order re-checked"}
-)
-
-
-def _not_measured(assessment: Assessment) -> list[str]:
-    missing = [
-        f"{one.planned.metric.name} on {one.comparison.question.workload}"
-        for one in assessment.findings
-        if one.comparison.question.problem and one.role is not Role.MECHANISM
-    ]
-    return [*missing, *assessment.study.design.not_measured]
-
-
-def _paragraph(title: str, parts: Iterable[str]) -> Iterator[str]:
-    words = [part.rstrip(".") for part in parts]
-    if words:
-        yield from _wrapped(f"{title}: {'; '.join(words)}.")
-        yield ""
-
-
-def _wrapped(words: str, *, indent: str = "") -> list[str]:
-    """Break into lines; none may be taken for a part of a patch or of a mail."""
-    clean = ascii_only(words)
-    lines = _lines(clean, indent)
-    return _lines(clean, " ") if any(map(_CUTS.match, lines)) else lines
-
-
-def _lines(words: str, indent: str) -> list[str]:
-    lines = textwrap.wrap(
-        words,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
-    # A word that is broken exactly at the edge leaves its blank behind.
-    return [line.rstrip() for line in lines]

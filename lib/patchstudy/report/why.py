@@ -57,7 +57,7 @@ def mechanism(assessment: Assessment) -> tuple[Part, ...]:
         "The mechanism in the measured runs",
     )
     found = (*notes, *([table] if rows else []))
-    return found or (Note("text", "No mechanism is declared or profiled."),)
+    return found or (Note("empty", "No mechanism is declared or profiled."),)
 
 
 def _quantity(one: Finding) -> str:
@@ -70,7 +70,7 @@ def explained(assessment: Assessment) -> tuple[Part, ...]:
     """How much of the change the removed cost explains: predicted beside found."""
     if not assessment.explained:
         text = "No symbol is named and no profile was taken: nothing can be predicted."
-        return (Note("text", text),)
+        return (Note("empty", text),)
     rows = tuple(_explained_row(one) for one in assessment.explained)
     table = Table(
         (
@@ -114,7 +114,7 @@ def profile(assessment: Assessment) -> tuple[Part, ...]:
     """The symbols whose share changes most, as a figure and as a table."""
     every = profiles.difference(assessment.study)
     if every.empty:
-        return (Note("text", _NO_PROFILE),)
+        return (Note("empty", _NO_PROFILE),)
     named = [one.symbol for one in assessment.explanations]
     table = profiles.telling(every, named, _TOP)
     first = table.iloc[0]
@@ -177,7 +177,7 @@ def costs(assessment: Assessment) -> tuple[Part, ...]:
     table = profiles.dearest(profiles.difference(assessment.study), _TOP)
     notes = tuple(_cost_notes(assessment))
     if table.empty:
-        return notes or (Note("text", _NO_PROFILE),)
+        return notes or (Note("empty", _NO_PROFILE),)
     first = table.iloc[0]
     drawn = Vector(
         figures.to_svg(figures.profile_costs(table, top=_TOP)),
@@ -212,7 +212,7 @@ def flame(assessment: Assessment) -> tuple[Part, ...]:
     """The call stacks of both variants in one picture for each device and workload."""
     table = flames.flames(assessment.study)
     if table.empty:
-        return (Note("text", _NO_PROFILE),)
+        return (Note("empty", _NO_PROFILE),)
     named = [one.symbol for one in assessment.explanations]
     return tuple(
         Vector(
@@ -249,7 +249,7 @@ def function_calls(assessment: Assessment) -> tuple[Part, ...]:
     table = calls.calls(study)
     found = calls.costs(table, study)
     if found.empty:
-        return (Note("text", "No calls were counted."),)
+        return (Note("empty", "No calls were counted."),)
     notes = [Note("text", x) for x in calls.tracer_notes(found, calls.clocks(study))]
     tasks = calls.by_task(table, study)
     return (_call_table(found), *notes, *([_task_table(tasks)] if len(tasks) else []))
@@ -325,7 +325,7 @@ def call_costs(assessment: Assessment) -> tuple[Part, ...]:
     """How the cost of a call is spread."""
     table = calls.spread(assessment.study)
     if table.empty:
-        return (Note("text", "No histogram of the cost of calls was recorded."),)
+        return (Note("empty", "No histogram of the cost of calls was recorded."),)
     drawn = Vector(
         figures.to_svg(figures.cost_ecdf(table)),
         _spread_words(table),

@@ -4,12 +4,14 @@ import csv
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from patchstudy import loaders, patchfile
+from patchstudy.cards import Carded, Rows
 from patchstudy.errors import (
     CaptureError,
     NoRunsError,
@@ -134,8 +136,8 @@ class Leftover:
     digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Study:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Study(Carded):
     """A design and everything that was found for it.
 
     Attributes
@@ -169,6 +171,22 @@ class Study:
     def title(self) -> str:
         """How people call it: as ``study.toml`` says, else its name."""
         return self.design.title or self.name
+
+    def card(self) -> tuple[str, Rows]:
+        """Tell the question, and what was found under the folder."""
+        measuring = [one for one in self.runs if one.measuring]
+        cells: dict[str, Counter[str]] = {}
+        for one in measuring:
+            place = f"{one.workload} on {one.device}"
+            cells.setdefault(place, Counter())[one.variant] += 1
+        return self.title, (
+            ("question", self.design.question),
+            *((place, ", ".join(f"{n} {name} runs" for name, n in counts.items()))
+              for place, counts in sorted(cells.items())),
+            ("other runs", str(len(self.runs) - len(measuring))),
+            ("raw files", str(len(self.files))),
+            ("not used", str(len(self.leftovers))),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,410 @@
+"""The answer in a few words: what stands first in every form of a report."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from patchstudy.checks import Doubt
+from patchstudy.decisions import Decision, DeviceDecision
+from patchstudy.findings import Assessment
+from patchstudy.metrics import Scale
+from patchstudy.records import Severity
+from patchstudy.report.lead import Interval, Intervals, Mark, Marks, Mood, Span, places
+from patchstudy.sentences import change_in_words, replication_in_words, shared_unit
+from patchstudy.study import Role
+from patchstudy.verdicts import (
+    LAYOUT_NOISE,
+    SHARE_SUBSTITUTE,
+    SUBSTITUTE,
+    UNEQUAL_RATE,
+    Finding,
+    Guarded,
+    Verdict,
+    claims_same,
+)
+
+#: Most changes that the first screen draws; the tables have them all.
+_MOST: Final = 8
+_SAID: Final = {
+    Decision.ACCEPT: "Supported",
+    Decision.SMALL: "Supported, but smaller than what was declared to matter",
+    Decision.VETO: "A guard is broken",
+    Decision.NOT_YET: "Not yet decided",
+    Decision.REJECT: "The claim is not supported",
+    Decision.MIXED: "The devices differ",
+}
+_MOODS: Final[dict[Verdict, Mood]] = {
+    Verdict.BETTER: "good",
+    Verdict.WORSE: "bad",
+    Verdict.EQUIVALENT: "plain",
+    Verdict.INCONCLUSIVE: "open",
+    Verdict.SATURATED: "open",
+    Verdict.NOT_ASSESSABLE: "open",
+}
+_GUARD_MOODS: Final[dict[Guarded, Mood]] = {
+    Guarded.SAFE: "good",
+    Guarded.HARM: "open",
+    Guarded.BROKEN: "bad",
+    Guarded.UNRESOLVED: "open",
+    Guarded.NOT_MEASURED: "plain",
+}
+#: The gravest first.
+_GRAVITY: Final = (
+    Guarded.BROKEN,
+    Guarded.UNRESOLVED,
+    Guarded.NOT_MEASURED,
+    Guarded.HARM,
+    Guarded.SAFE,
+)
+_TOLD: Final = frozenset({"one-build", "order-rechecked"})
+
+
+def decision_in_words(assessment: Assessment) -> str:
+    """The decision; of an accepted claim of no change, what was accepted."""
+    word = str(assessment.decision)
+    if assessment.decision is Decision.ACCEPT and _claims_same(assessment):
+        return f"{word}: no change claimed, none found"
+    return word
+
+
+def headline(assessment: Assessment) -> str:
+    """The verdict in one sentence: what decided it, and the number of units."""
+    opening = _SAID[assessment.decision]
+    if assessment.decision is Decision.ACCEPT and _claims_same(assessment):
+        opening = "No change was claimed, and none was found"
+    if assessment.decision is Decision.VETO and not _broken(assessment):
+        opening = "The kernel warned"
+    if assessment.decision is Decision.MIXED:
+        each = [f"{one.device} {one.decision}" for one in _judged(assessment)]
+        return f"{opening}: {', '.join(each)}."
+    reasons = [
+        (one.device, reason.rstrip("."))
+        for one in _judged(assessment)
+        if one.decision is assessment.decision
+        for reason in one.reasons
+    ]
+    together = _better_together(assessment)
+    if together:
+        return f"{opening}: {together}."
+    if not reasons:
+        return f"{opening}: no primary metric was measured."
+    device, first = reasons[0]
+    more = len(reasons) - 1
+    tail = f"; {more} more such reason{'s' if more > 1 else ''} below" if more else ""
+    return f"{opening}, on {device}: {first}{tail}."
+
+
+def _broken(assessment: Assessment) -> bool:
+    return any(one.guarded is Guarded.BROKEN for one in assessment.findings)
+
+
+def _judged(assessment: Assessment) -> list[DeviceDecision]:
+    """Decisions on the patched variant: copies of the baseline do not decide."""
+    first = assessment.study.design.patched[0]
+    return [one for one in assessment.devices if one.variant == first]
+
+
+def _claims_same(assessment: Assessment) -> bool:
+    primary = primaries(assessment)
+    return bool(primary) and all(claims_same(one) for one in primary)
+
+
+def primaries(assessment: Assessment) -> list[Finding]:
+    """Primary findings of the patched variant, with costs that answer for a rate."""
+    first = assessment.study.design.patched[0]
+    return [
+        one
+        for one in assessment.findings
+        if one.role is Role.PRIMARY and one.comparison.variant == first
+    ]
+
+
+def _better_together(assessment: Assessment) -> str:
+    """Say in one clause that several primary metrics are all better, or nothing."""
+    found = primaries(assessment)
+    ratios = all(one.comparison.scale is Scale.RATIO for one in found)
+    better = all(one.verdict is Verdict.BETTER for one in found)
+    if len(found) < 2 or not (ratios and better):
+        return ""
+    if assessment.decision not in {Decision.ACCEPT, Decision.SMALL}:
+        return ""
+    ordered = sorted(
+        found, key=lambda one: abs(one.comparison.change.value)
+        if one.comparison.change else 0.0,
+    )  # fmt: skip
+    least, most = (
+        change_in_words(one.comparison).partition(" [")[0]
+        for one in (ordered[0], ordered[-1])
+    )
+    devices = list(dict.fromkeys(one.comparison.question.device for one in found))
+    where = f"{len(devices)} devices" if len(devices) > 1 else devices[0]
+    which = "both" if len(found) == 2 else f"all {len(found)}"
+    return (
+        f"better in {which} primary comparisons, on {where}, by {least} to {most}"
+        f"{_margins(found)}"
+    )
+
+
+def _margins(found: Sequence[Finding]) -> str:
+    margins = {one.planned.margin.text for one in found}
+    material = all("material" in one.qualifiers for one in found)
+    if not material:
+        return ""
+    if len(margins) > 1:
+        return ", each more than its margin"
+    return f", each more than the margin of {margins.pop()}"
+
+
+# ---- changes as pictures ------------------------------------------------------------
+
+
+def intervals(assessment: Assessment) -> Intervals | None:
+    """The primary changes, then the controls; None where nothing was compared."""
+    first = assessment.study.design.patched[0]
+    controls = [
+        one
+        for one in assessment.findings
+        if one.role is Role.CONTROL and one.comparison.variant == first
+    ]
+    chosen = [
+        one
+        for one in (*primaries(assessment), *controls)
+        if one.comparison.change is not None
+    ][:_MOST]
+    if not chosen:
+        return None
+    placed = places([_span(one) for one in chosen])
+    return Intervals(
+        items=tuple(
+            Interval(
+                mood=_mood(one),
+                what=one.planned.metric.label,
+                where=_where(one),
+                change=change_in_words(one.comparison),
+                verdict=_verdict(one),
+                runs=replication_in_words(one.comparison),
+                places=at,
+            )
+            for one, at in zip(chosen, placed, strict=True)
+        ),
+        caption=f"Dot and line: the change with its {_level(assessment)} interval. "
+        "Grey: changes within the margin. Upright line: no change.",
+    )
+
+
+def _level(assessment: Assessment) -> str:
+    return f"{100 * (1 - assessment.study.design.alpha):g} %"
+
+
+def _mood(one: Finding) -> Mood:
+    small = "at most small" in one.qualifiers
+    return "plain" if one.role is Role.CONTROL and small else _MOODS[one.verdict]
+
+
+def _where(one: Finding) -> str:
+    question = one.comparison.question
+    control = "control: " if one.role is Role.CONTROL else ""
+    cost = " (for the rate, which a ceiling hides)" * (SUBSTITUTE in one.qualifiers)
+    return f"{control}{question.workload} on {question.device}{cost}"
+
+
+def _verdict(one: Finding) -> str:
+    margin = one.planned.margin.text
+    for qualifier, words in (
+        ("material", f"more than the margin of {margin}"),
+        ("at most small", f"less than the margin of {margin}"),
+        ("size uncertain", f"not certain to exceed the margin of {margin}"),
+    ):
+        if qualifier in one.qualifiers:
+            return f"{one.verdict}, {words}"
+    if one.verdict is Verdict.EQUIVALENT:
+        return f"no difference beyond the margin of {margin}"
+    said = one.verdict in {Verdict.SATURATED, Verdict.NOT_ASSESSABLE}
+    if said and one.qualifiers:
+        return f"{one.verdict}: {one.qualifiers[0]}"
+    return str(one.verdict)
+
+
+def _span(one: Finding) -> Span:
+    comparison, change = one.comparison, one.comparison.change
+    ratio = comparison.scale is Scale.RATIO
+    margin = math.nan if one.margin is None else one.margin
+    ends = (change.value, change.low, change.high) if change else (math.nan,) * 3
+    return Span(
+        axis="ratio" if ratio else shared_unit(comparison)[1],
+        value=ends[0],
+        low=ends[1],
+        high=ends[2],
+        margin=float(np.expm1(margin)) if ratio else margin,
+    )
+
+
+# ---- guards as marks ----------------------------------------------------------------
+
+
+def marks(assessment: Assessment) -> Marks | None:
+    """One mark a guard metric, the worst of its places; None where none is declared."""
+    groups: dict[str, list[Finding]] = {}
+    first = assessment.study.design.patched[0]
+    for one in assessment.findings:
+        if one.guarded is not None and one.comparison.variant == first:
+            groups.setdefault(one.planned.metric.name, []).append(one)
+    if not groups:
+        return None
+    made = sorted(
+        ((_worst(members), name, members) for name, members in groups.items()),
+        key=lambda found: _GRAVITY.index(found[0]),
+    )
+    return Marks(title="Guards:", items=tuple(_mark(*found) for found in made))
+
+
+def _worst(members: Sequence[Finding]) -> Guarded:
+    found = {one.guarded for one in members}
+    return next(one for one in _GRAVITY if one in found)
+
+
+def _mark(worst: Guarded, name: str, members: Sequence[Finding]) -> Mark:
+    at = [one for one in members if one.guarded is worst]
+    count = f" in {len(at)} of {len(members)} places" if len(members) > 1 else ""
+    return Mark(
+        mood=_GUARD_MOODS[worst],
+        name=name,
+        word=f"{worst}{'' if len(at) == len(members) else count}",
+        detail=_detail(worst, at),
+        target="#guards",
+    )
+
+
+def _detail(worst: Guarded, at: Sequence[Finding]) -> str:
+    margin = at[0].planned.margin.text
+    if worst is Guarded.NOT_MEASURED:
+        return ""
+    if worst is Guarded.SAFE:
+        return f"harm of {margin} excluded"
+    harm = max(at, key=_harm)
+    return f"{change_in_words(harm.comparison)}, margin {margin}"
+
+
+def _harm(one: Finding) -> float:
+    change = one.comparison.change
+    return 0.0 if change is None else -one.planned.metric.sign * change.value
+
+
+# ---- doubts and gaps ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A doubt, told once for all places of which it is true."""
+
+    weight: str
+    places: tuple[str, ...]
+    metric: str
+    text: str
+    todo: str
+
+    @property
+    def sentence(self) -> str:
+        """The doubt in a line, without the places."""
+        return f"{self.metric}: {self.text}" if self.metric else self.text
+
+
+def doubts(assessment: Assessment) -> tuple[Told, ...]:
+    """Doubts that touch what was declared, the gravest first: the same in every form.
+
+    A note is told where it limits what the decision rests on.
+    """
+    declared = [one.comparison.question for one in told(assessment)]
+    found = [
+        one
+        for one in assessment.doubts
+        if (one.caveat.severity is not Severity.NOTE or one.caveat.code in _TOLD)
+        and any(one.concerns(question) for question in declared)
+    ]
+    return (*once(found), *_of_findings(assessment))
+
+
+def once(doubts: Iterable[Doubt]) -> tuple[Told, ...]:
+    """Tell equal doubts once, with all their places."""
+    places: dict[tuple[str, str, str, str], list[str]] = {}
+    for one in doubts:
+        caveat = one.caveat
+        weight = caveat.severity
+        weight = Severity.DOUBT if caveat.code in _TOLD else weight
+        metric = one.question.rsplit("/", 1)[-1]
+        key = (str(weight), metric, caveat.text, caveat.todo)
+        where = " ".join(part for part in (one.device, one.workload) if part)
+        places.setdefault(key, []).append(where or "all")
+    return tuple(
+        Told(weight=key[0], places=tuple(dict.fromkeys(where)), metric=key[1],
+             text=key[2], todo=key[3])
+        for key, where in places.items()
+    )  # fmt: skip
+
+
+def _of_findings(assessment: Assessment) -> Iterator[Told]:
+    """What the findings themselves say against a result."""
+    for one in primaries(assessment):
+        for qualifier, text, todo in _QUALIFIERS:
+            if qualifier in one.qualifiers:
+                yield _told(one, one.planned.metric.name, text, todo)
+    for one in assessment.findings:
+        if one.planned.metric.name == "failed_runs":
+            words = one.sentence.rstrip(".")
+            yield _told(one, "", words, "find out why the runs failed")
+
+
+_QUALIFIERS: Final = (
+    (
+        "fragile",
+        "fragile, it rests on few units or depends on a few runs",
+        "measure more units",
+    ),
+    (
+        LAYOUT_NOISE,
+        "a build that differs in layout only may change as much",
+        "measure several builds of each variant",
+    ),
+)
+
+
+def _told(one: Finding, metric: str, text: str, todo: str) -> Told:
+    question = one.comparison.question
+    return Told(
+        weight=str(Severity.DOUBT),
+        places=(f"{question.device} {question.workload}",),
+        metric=metric,
+        text=text,
+        todo=todo,
+    )
+
+
+#: Qualifiers of findings whose role is not the declared one.
+_MOVED: Final = frozenset({SUBSTITUTE, SHARE_SUBSTITUTE, UNEQUAL_RATE})
+
+
+def told(assessment: Assessment) -> list[Finding]:
+    """Findings of metrics that the study declares, or that answer for one of them."""
+    shown = {Role.PRIMARY, Role.CONTROL, Role.GUARD, Role.DIAGNOSTIC}
+    return [
+        one
+        for one in assessment.findings
+        if one.role in shown
+        and (
+            one.planned in assessment.study.design.metrics
+            or not _MOVED.isdisjoint(one.qualifiers)
+        )
+    ]
+
+
+def not_measured(assessment: Assessment) -> list[str]:
+    """What was declared and has no data, then what the study says it left out."""
+    missing = [
+        f"{one.planned.metric.name} on {one.comparison.question.workload}"
+        for one in assessment.findings
+        if one.comparison.question.problem and one.role is not Role.MECHANISM
+    ]
+    return [*missing, *assessment.study.design.not_measured]
