@@ -12,7 +12,7 @@ from typing import Final
 from patchstudy.errors import StudyError, printable
 from patchstudy.metrics import Kind, Metric, Scale, metric
 from patchstudy.study.claimed import Claim, read_claim
-from patchstudy.study.keys import Keys
+from patchstudy.study.keys import Keys, declared
 from patchstudy.units import fitting, to_base
 
 LAYOUT: Final = "{device}/{variant}/boot-{boot}/{purpose}-{run}/{workload}.{rest}"
@@ -166,12 +166,12 @@ def read_design(folder: Path) -> Design:
     """
     path = folder / "study.toml"
     try:
-        data = path.read_bytes()
+        data = declared(path)
         table = tomllib.loads(data.decode("utf-8"))
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file; a study needs one") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise StudyError(f"{path}: not TOML ({error})") from error
+    except (ValueError, RecursionError) as error:  # also a number of 5000 digits
+        raise StudyError(f"{path}: not TOML ({printable(str(error))})") from error
     return _design(Keys(path, table), digest=sha256(data).hexdigest())
 
 

@@ -3,9 +3,31 @@
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from patchstudy.errors import StudyError, printable
+
+#: A file that somebody declared something in is never as large.
+MAX_BYTES: Final = 16 * 2**20
+
+
+def declared(path: Path) -> bytes:
+    """Return the bytes of ``study.toml`` or ``plan.json``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    StudyError
+        If it is no plain file, or larger than ``MAX_BYTES``.
+    """
+    if path.exists() and not path.is_file():
+        raise StudyError(f"{path}: not a file")
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise StudyError(f"{path}: larger than {MAX_BYTES // 2**20} MiB; is it yours?")
+    return data
 
 
 class Keys:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from patchstudy.errors import StudyError
 from patchstudy.study.design import Design, Role
+from patchstudy.study.keys import declared
 
 #: Metric, workloads, role, margin, whether a guard is required.
 MarginKey = tuple[str, tuple[str, ...], str, str, bool]
@@ -61,10 +62,10 @@ def read_plan(folder: Path) -> StoredPlan | None:
     path = folder / "plan.json"
     if not path.is_file():
         return None
-    data = path.read_bytes()
+    data = declared(path)
     try:
         return _plan(json.loads(data), sha256(data).hexdigest())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StudyError(
             f"{path}: no stored plan ({type(error).__name__}: {error}); write it with "
             "patchstudy plan --store, or remove it"
