@@ -16,6 +16,9 @@ GROUPS = {
     "For the notebooks by hand (`lab`)": PROJECT["project"]["optional-dependencies"][
         "lab"
     ],
+    "For reports made by a cluster (`dask`)": PROJECT["project"][
+        "optional-dependencies"
+    ]["dask"],
     "For the tests (`dev`)": PROJECT["project"]["optional-dependencies"]["dev"],
 }
 
