@@ -59,7 +59,7 @@ def shares(percent: Mapping[str, float], *, slack: float = _SLACK) -> dict[str, 
     Raises
     ------
     ValueError
-        If they do not add up to 100 %.
+        If they do not add up to 100 %, or ``idle`` is missing.
 
     Examples
     --------
@@ -69,6 +69,8 @@ def shares(percent: Mapping[str, float], *, slack: float = _SLACK) -> dict[str, 
     named = percent
     if not _SAME.keys().isdisjoint(percent):
         named = {_SAME.get(name, name): value for name, value in percent.items()}
+    if "idle" not in named:
+        raise ValueError("no column tells how much of a CPU was idle")
     values = named.values()
     total = sum(values)
     if not total and not any(values):

@@ -58,7 +58,7 @@ _ROW: Final = re.compile(
     r"(?P<start>\d{1,9}\.\d+)\s*-\s*(?P<end>\d{1,9}\.\d+)\s+sec\s+"
     r"(?P<size>\d{1,9}(?:\.\d+)?)\s+(?P<size_unit>[KMGTP]?)Bytes\s+"
     r"(?P<rate>\d{1,9}(?:\.\d+)?)\s+(?P<rate_unit>[KMGTP]?)(?P<kind>bit?s|Bytes)/sec"
-    r"(?P<rest>.*)$"
+    r"(?P<rest>.{0,400})$"
 )
 _HEAD: Final = re.compile(
     r"\[ ID\](?P<role>\[Role\])?\s+Interval\s+Transfer\s+B(?:itrate|andwidth)(.*)$"

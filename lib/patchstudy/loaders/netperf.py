@@ -703,6 +703,9 @@ def _interims(page: _Page, found: _Found) -> None:
             return  # both directions added up
         origin = _origin(page.interims)
         start = end - length - origin
+        if end - origin <= max(start, 0.0):
+            found.note("interim-unread", "an interim result has no length")
+            continue
         found.measurements.append(
             Measurement(
                 metric=metric if bits else "transaction_rate",

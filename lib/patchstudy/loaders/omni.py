@@ -96,7 +96,7 @@ def _from_csv(lines: Sequence[str], reading: Reading) -> dict[str, str]:
             " unit at the start are used",
             "print the values with their keys (-k)",
         )
-        sure = names[:2] == ["Throughput", "Throughput Units"]
+        sure = names[:2] == ["Throughput", "Throughput Units"] and len(fields) >= 2
         names, fields = names[: 2 * sure], fields[: 2 * sure]
     pairs = zip(names, fields, strict=True)
     return {_NAMES[name]: value.strip() for name, value in pairs if name in _NAMES}
