@@ -55,7 +55,7 @@ def iperf3(tmp_path):
             rate = {"baseline": baseline, "patched": patched}[variant]
             node = json.loads(content)
             node["start"]["timestamp"]["timesecs"] = start + 60 * at
-            scaled(node["end"], rate * (1 + at * 7 % 5 / 1000))
+            scaled(node["end"], rate * (1 + at * 7 % 13 / 2000))
             path = tmp_path / f"{variant}-{at}.json"
             path.write_text(json.dumps(node))
             sets[variant].append(path)

@@ -1,10 +1,15 @@
 """Errors a user can act on: each says where, what is wrong, and what to do."""
 
 from pathlib import Path
+from typing import Final
 
 
 class PatchstudyError(Exception):
     """Base of every error this package raises on purpose; its text is one line."""
+
+
+#: Longest text of one problem: a file may hold a word of a million letters.
+_LONGEST: Final = 2000
 
 
 class CaptureError(PatchstudyError):
@@ -22,9 +27,11 @@ class CaptureError(PatchstudyError):
 
     def __init__(self, path: Path, problem: str, *, where: str | None = None) -> None:
         self.path = path
+        if len(problem) > _LONGEST:
+            problem = f"{problem[:_LONGEST]} ..."
         self.problem = problem
         self.where = where
-        place = f"{printable(str(path))}:{where}" if where else printable(str(path))
+        place = printable(f"{path}:{where}" if where else str(path))
         super().__init__(f"{place}: {printable(problem)}")
 
 

@@ -12,6 +12,7 @@ and archives; ``large``, which reads traces block by block; ``plausible``, which
 what every loader returns; ``noted``, which notes the file that is read.
 """
 
+import csv
 import os
 import re
 import stat
@@ -111,6 +112,7 @@ __all__ = [
     "taker",
 ]
 
+_TOO_LARGE: Final = "holds a number or a field that is too large; is the file damaged?"
 #: Largest raw file, on disk and uncompressed, that is read whole; also the most that
 #: the members of an archive may be together.
 MAX_BYTES: Final = 256 * 2**20
@@ -342,7 +344,15 @@ def taker(raw: RawFile) -> str:
 
 def load_raw(raw: RawFile) -> Capture:
     """Return what a raw file in memory says; see ``load``."""
-    return plausible.checked(LOADERS[taker(raw)].load(raw))
+    loader = LOADERS[taker(raw)]
+    try:
+        return plausible.checked(loader.load(raw))
+    except (csv.Error, OverflowError, RecursionError) as error:
+        raise CaptureError(raw.path, f"{_TOO_LARGE} ({error})") from error
+    except ValueError as error:
+        if "integer string conversion" not in str(error):  # Python's limit of digits
+            raise
+        raise CaptureError(raw.path, _TOO_LARGE) from error
 
 
 def _read(path: Path) -> Iterator[RawFile | CaptureError]:

@@ -82,6 +82,9 @@ def _section(out: Reading, section: Section) -> tuple[list[str], list[str]]:
             for value in values:
                 shares[name, number] = shares.get((name, number), 0.0) + value
     for (name, number), share in shares.items():
+        if not name:
+            out.note("no-symbol", "rows without a symbol are left out")
+            continue
         labels = {"share": "self", "event": section.event, "file": number}
         value = min(max(share, 0.0), 1.0)
         out.whole(f"profile_share:{name}", value, labels, resolution=_RESOLUTION)

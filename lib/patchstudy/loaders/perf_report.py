@@ -106,6 +106,9 @@ def _shares(
     samples: int | None,
 ) -> None:
     for name, share in shares.items():
+        if not name:
+            out.note("no-symbol", "rows without a symbol are left out")
+            continue
         out.whole(
             f"profile_share:{name}",
             min(share, 1.0),

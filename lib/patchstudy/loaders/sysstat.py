@@ -33,7 +33,7 @@ _TIME: Final = re.compile(
 )
 _AVERAGE: Final = re.compile(r"^[^\s\d:][^\d:]*:[ \t]+")
 _NUMBER: Final = re.compile(r"-?\d{1,15}(?:[.,]\d{1,2})?%?")
-_HUMAN: Final = re.compile(r"-?\d+[.,]\d[BkMGTP]")
+_HUMAN: Final = re.compile(r"-?\d{1,15}[.,]\d[BkMGTP]")
 #: Columns that name the row.
 KEYS: Final = frozenset({
     "CPU", "NODE", "IFACE", "INTR", "DEV", "TTY", "BUS", "FAN", "TEMP", "IN",
