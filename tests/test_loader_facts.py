@@ -243,3 +243,92 @@ def test_numbers_of_lines_are_those_of_the_corpus(shared):
     folder = shared / "corpus/sys/sysinfo"
     assert len(load(folder / "cap-sysctl-net.txt").facts["sysctl"]) == 453
     assert len(load(folder / "cap-meminfo.txt").measurements) == 54
+
+
+# ---- tables of lscpu, short answers, what a terminal adds ----------------------------
+
+EXTENDED = "CPU NODE CORE L1d:L1i:L2:L3 ONLINE MAXMHZ\n  0    0    0 0:0:0:0 yes 3400\n"
+OFFLINE = "  1    -    - - no -\n"
+ROWS_JSON = """{"cpus": [
+ {"cpu": 0, "node": 0, "core": 0, "l1d:l1i:l2:l3": "0:0:0:0", "online": true},
+ {"cpu": 1, "node": null, "core": null, "l1d:l1i:l2:l3": "-", "online": false} ]}"""
+
+
+def test_the_table_of_lscpu_for_people_tells_the_cpus_that_are_online():
+    facts = read("lscpu", EXTENDED + OFFLINE).facts
+    assert facts["number_of_cpus"] == 1
+    assert facts["topology"][1] == {"CPU": "1", "ONLINE": "no"}
+    assert facts["topology"][0]["L1d:L1i:L2:L3"] == "0:0:0:0"
+
+
+def test_the_table_of_lscpu_as_json_is_what_the_text_is():
+    facts = read("lscpu", ROWS_JSON).facts
+    assert facts["number_of_cpus"] == 1
+    assert facts["topology"][0]["online"] == "yes"
+    assert facts["topology"][1] == {"cpu": "1", "online": "no"}
+
+
+def test_a_row_of_lscpu_that_is_cut_is_refused():
+    with pytest.raises(CaptureError, match="file:3: 2 values for 6 columns"):
+        read("lscpu", EXTENDED + "  1    0\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Linux\n", {}),
+        ("6.1.0-18-amd64\n", {"release": "6.1.0-18-amd64"}),
+        ("Linux 6.1.0\n", {"release": "6.1.0"}),
+        ("Linux 5.4.0 armv7l\n", {"release": "5.4.0", "machine": "armv7l"}),
+    ],
+)
+def test_short_answers_of_uname_are_read(text, facts):
+    assert read("uname", text).facts == {"sysname": "Linux", **facts}
+
+
+@pytest.mark.parametrize("text", ["6.1.0\n", "Linux kernel\n", "1.2.3-4\n"])
+def test_the_version_of_anything_is_not_taken_for_a_kernel(text):
+    assert not LOADERS["uname"].sniff(RawFile.of(Path("file"), text.encode()))
+
+
+@pytest.mark.parametrize(
+    ("text", "up_min", "load_average"),
+    [
+        (" 21:10:04 up  4:54,  0 user,  load average: 18.66, 2.00, 0.05\n", 294,
+         [18.66, 2.0, 0.05]),
+        (" 21:10:04 up 3 days, 12 min,  2 users,  load average: 0,18, 0,21, 0,15\n",
+         3 * 1440 + 12, [0.18, 0.21, 0.15]),
+        (" 21:10:04 up 2 min,  load average: 0.00, 0.01, 0.05\n", 2, [0.0, 0.01, 0.05]),
+    ],
+)  # fmt: skip
+def test_the_line_of_uptime_gives_facts_and_no_reading(text, up_min, load_average):
+    capture = read("uptime", text)
+    assert capture.facts == {"up_min": up_min, "load_average": load_average}
+    assert capture.measurements == ()
+
+
+def test_caches_of_slabinfo_are_told_by_name():
+    head = "slabinfo - version: 2.1\n# name            <active_objs> <num_objs>\n"
+    row = "kmalloc-2k   10  16  2048   16    8 : tunables    0    0    0 : slabdata 1\n"
+    facts = read("slabinfo", head + row).facts
+    told = {"active_objs": 10, "num_objs": 16, "objsize": 2048}
+    assert facts == {"slabinfo": {"kmalloc-2k": told}}
+    with pytest.raises(CaptureError, match="file:3: 'kmalloc-2k 10' is not a cache"):
+        read("slabinfo", head + "kmalloc-2k 10\n")
+    with pytest.raises(CaptureError, match="holds no cache"):
+        read("slabinfo", head)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["root@dut:~# ", "tester@box:/tmp$ ", "[root@box ~]# ", "# ", "sh-5.1# exit\n"],
+)
+def test_a_prompt_at_the_end_is_no_part_of_the_last_value(prompt):
+    text = "Settings for eth0:\n\tSpeed: 1000Mb/s\n\tLink detected: yes\n"
+    assert read("ethtool_settings", text + prompt).facts["settings"] == {
+        "Speed": "1000Mb/s",
+        "Link detected": "yes",
+    }
+    counters = read("ethtool_s", "NIC statistics:\n     rx: 5\n" + prompt)
+    assert [one.value for one in counters.measurements] == [5]
+    assert counters.caveats == ()

@@ -346,3 +346,14 @@ def test_a_rate_printed_as_zero_in_a_large_unit_is_absent():
     capture = load_text(text)
     assert "throughput" not in {one.metric for one in capture.measurements}
     assert "coarse-resolution" in {one.code for one in capture.caveats}
+
+
+def test_what_debugging_prints_between_the_lines_is_passed_over():
+    lines = (FILES / "v3011-text-udp.txt").read_text(encoding="utf-8").splitlines()
+    told = 'send_parameters:\n{\n\t"udp":\ttrue\n}\nSNDBUF is 212992, expecting 0'
+    row = "interval_len 1.000056 bytes_transferred 4000000\ninterval forces keep"
+    noisy = [lines[0], told, *(f"{row}\n{line}" for line in lines[1:])]
+    plain, found = load_text("\n".join(lines)), load_text("\n".join(noisy))
+    assert iperf3_text.sniff(RawFile.of(Path("run.txt"), "\n".join(noisy).encode()))
+    assert found.measurements == plain.measurements
+    assert value(found, "loss") is not None

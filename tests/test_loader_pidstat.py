@@ -109,3 +109,14 @@ def test_the_corpus_gives_every_row(shared):
         if wanted["average_rows"]:
             assert len(averages) in {1, 4}, name
         assert len(rows) <= wanted["data_rows"], name
+
+
+@pytest.mark.parametrize("value", ["1844674407370955.00", "99999.99"])
+def test_what_no_machine_can_do_is_absent(value):
+    head = f"10:00:00      {HEAD}\n"
+    row = f"10:00:01  0  7    1.00    0.00    0.00    0.00 {value}     0  nc\n"
+    capture = read(BANNER + head + row)
+    events = {one.metric for one in capture.measurements}
+    assert "event:%usr" in events
+    assert "event:%CPU" not in events
+    assert "impossible" in codes(capture)

@@ -31,6 +31,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Final
 
 from patchstudy.loaders.documents import together
@@ -90,13 +91,16 @@ _TIME: Final = re.compile(
     r"\bTime: \w{3}, (\d\d? \w{3} \d{4} \d\d:\d\d:\d\d) (?:GMT|UTC)\s*$"
 )
 _WRAPPED: Final = 2**31
+#: Above the JSON that ``-d`` prints between the lines.
+_DEBUG: Final = re.compile(r"(?:send|get)_(?:parameters|results):?")
 
 
 def sniff(raw: RawFile) -> bool:
     """Say whether a line of the text is one that only iperf3 prints."""
     lines = plain_head(raw)
-    if any(line.lstrip().startswith("{") for line in lines[:50]):
-        return False
+    for before, line in pairwise(["", *lines[:50]]):
+        if line.lstrip().startswith("{") and not _DEBUG.fullmatch(before.strip()):
+            return False
     return any(pattern.search(line) for line in lines for pattern in _OWN)
 
 

@@ -8,8 +8,10 @@ printed: ``event:%CPU`` in percent of one CPU, ``event:cswch/s`` per second, a k
 Values of the whole run are pidstat's own averages; with ``-h`` it prints none, and as
 processes without activity are left out, none are worked out: then there are intervals
 only. A report without its start and without another one is taken as a whole run. ``-1``
-means that pidstat had no right to read the value: it is absent. Columns that are states
-and no counts (``CPU``, the user, ``prio``, ``policy``) are not read.
+means that pidstat had no right to read the value: it is absent. So is what no machine
+can do, of a counter that went back: more percent than there are CPUs, or 16 digits.
+With ``-I`` ``%CPU`` is of all CPUs together, which the file does not tell. Columns that
+are states and no counts (``CPU``, the user, ``prio``, ``policy``) are not read.
 
 The time is local in both forms, epoch seconds with ``-H``. A decimal comma is read as
 such. With ``-l`` a command holds blanks; it is the last column.
@@ -30,6 +32,11 @@ _HASH: Final = re.compile(r"^#[ ]+Time[ ]")
 _EPOCH: Final = re.compile(r"^ ?(\d{9,11})[ \t]+")
 _NAMES: Final = ("PID", "TGID", "TID")
 _STATES: Final = {"UID", "USER", "CPU", "prio", "policy", *_NAMES}
+
+#: What a counter that went back is printed as: 2^64 less a little, by the time.
+_WRAPPED: Final = re.compile(r"\d{16,20}(?:[.,]\d\d)?%?")
+#: CPU time is told in ticks, by which a process may seem busier than it can be.
+_SLACK: Final = 1.1
 
 Row = dict[str, str]
 
@@ -55,10 +62,11 @@ def load(raw: RawFile) -> Capture:
     _once(raw, page)
     reading = Reading()
     ends = _ends(page)
+    most = 100 * _SLACK * int(page.header["cpus"])
     for one in page.reports:
         span = ends.get(one.time) if one.time is not None else None
         for row in one.rows:
-            _row(raw, row, span, reading)
+            _row(raw, row, span, most, reading)
     if not reading.measurements:
         raise CaptureError(raw.path, "holds no row of a process; was it cut short?")
     if not any(one.start_s is None for one in reading.measurements):
@@ -205,19 +213,37 @@ def _ends(page: _Page) -> dict[int, tuple[float, float]]:
 
 
 def _row(
-    raw: RawFile, row: Row, span: tuple[float, float] | None, reading: Reading
+    raw: RawFile,
+    row: Row,
+    span: tuple[float, float] | None,
+    most: float,
+    reading: Reading,
 ) -> None:
-    """Add every number of a row."""
+    """Add every number of a row; a share above ``most`` percent is absent."""
     labels = {
         name.lower(): row[name] for name in _NAMES if row.get(name, "-") != "-"
     } | {"command": row["Command"].removeprefix("|__")}
     for column, text in row.items():
         if column in _STATES or column == "Command" or text == "-":
             continue
+        if _WRAPPED.fullmatch(text):
+            _note_wrapped(column, reading)
+            continue
         value = sysstat.number(raw, text, column)
-        if value == -1:
+        if column.startswith("%") and value > most:
+            _note_wrapped(column, reading)
+        elif value == -1:
             reading.note("no-right", f"pidstat had no right to read {column}")
         elif span is None:
             reading.whole(f"event:{column}", value, labels)
         else:
             reading.interval(f"event:{column}", value, span, labels)
+
+
+def _note_wrapped(column: str, reading: Reading) -> None:
+    reading.doubt(
+        "impossible",
+        f"a value of {column} is more than the machine can do and is absent;"
+        " a counter went back",
+        "Compare with another interval.",
+    )

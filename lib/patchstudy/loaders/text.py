@@ -1,6 +1,7 @@
 """Lines and JSON of a raw file, with the place where they break."""
 
 import json
+import re
 from functools import lru_cache
 from typing import Final, NoReturn
 
@@ -14,6 +15,10 @@ except ImportError:  # some systems have none; the standard library reads the sa
 
 #: What ``strict_json`` returns for bytes that are not JSON, or not quite.
 NOT_STRICT: Final = object()
+_PROMPT: Final = re.compile(
+    r"\s*(?:\[?\w[\w.-]*@\w[\w.-]*[: ][^\s\]]*\]?|\w*sh-\d[\d.]*)?[#$%]"
+    r"\s*(?:exit|logout)?\s*"
+)
 
 
 def strict_json(raw: RawFile) -> object:
@@ -52,9 +57,15 @@ def json_value(raw: RawFile) -> object:
 
 
 def lines(raw: RawFile) -> list[tuple[int, str]]:
-    """Return the lines that are not blank, each with its number counted from 1."""
+    """Return the lines that are not blank, each with its number counted from 1.
+
+    A shell's prompt at the end, as in what was copied from a terminal, is left out.
+    """
     numbered = enumerate(raw.text.replace("\r\n", "\n").split("\n"), start=1)
-    return [(number, line) for number, line in numbered if line.strip()]
+    found = [(number, line) for number, line in numbered if line.strip()]
+    if len(found) > 1 and _PROMPT.fullmatch(found[-1][1]):
+        found.pop()
+    return found
 
 
 def head_lines(raw: RawFile) -> list[str]:
@@ -70,7 +81,8 @@ def _head_lines(head: str, cut: bool) -> tuple[str, ...]:
 
 def line_end(raw: RawFile) -> tuple[Caveat, ...]:
     """Return a caveat where the last line has no line end: a number may be cut."""
-    if raw.text.endswith("\n"):
+    last = raw.text.rpartition("\n")[2]
+    if not last or _PROMPT.fullmatch(last):
         return ()
     text = "the last line has no line end; its number may be cut short"
     todo = "Compare the last line with the original file."

@@ -1,8 +1,11 @@
-"""Read /proc/uptime: seconds since boot.
+"""Read /proc/uptime, or the line of ``uptime``: seconds since boot.
 
 Two decimal numbers (``uptime_proc_show`` in fs/proc/uptime.c): seconds since boot, time
 of suspend included, and the idle seconds summed over all CPUs, which is not read. The
 difference of two readings is the time that passed between them.
+
+The line of ``uptime`` (procps, BusyBox) tells minutes and a local time without its
+date: facts ``up_min`` and ``load_average`` (over 1, 5 and 15 minutes), and no reading.
 """
 
 import re
@@ -14,13 +17,26 @@ from patchstudy.records import Capture, Measurement, RawFile
 _LINE = re.compile(r"\s*(\d{1,12}\.\d\d) \d{1,15}\.\d\d\s*")
 
 
+_COMMAND = re.compile(
+    r"\s*\d{1,2}:\d\d(?::\d\d)? +up +(?:(?P<days>\d{1,5}) days?, +)?"
+    r"(?:(?P<hours>\d{1,2}):(?P<minutes>\d\d)|(?P<min>\d{1,2}) min), +"
+    r"(?:\d{1,4} users?, +)?load averages?: (?P<load>\d[\d., ]*)\s*"
+)
+_LOAD = re.compile(r"\d{1,6}[.,]\d\d")
+
+
 def sniff(raw: RawFile) -> bool:
-    """Say whether it is one line of two numbers with two decimals."""
-    return len(raw.data) < 100 and _LINE.fullmatch(raw.head) is not None
+    """Say whether it is one line of two numbers, or that of the command."""
+    return len(raw.data) < 200 and any(
+        pattern.fullmatch(raw.head) for pattern in (_LINE, _COMMAND)
+    )
 
 
 def load(raw: RawFile) -> Capture:
     """Read the seconds since boot as a reading of ``event:uptime``."""
+    if command := _COMMAND.fullmatch(raw.text):
+        facts = _facts(command)
+        return Capture(path=raw.path, sha256=raw.digest, tool="uptime", facts=facts)
     match = _LINE.fullmatch(raw.text)
     if match is None:
         raise CaptureError(raw.path, "not two numbers with two decimals each")
@@ -36,3 +52,11 @@ def load(raw: RawFile) -> Capture:
         cumulative=True,
         caveats=line_end(raw),
     )
+
+
+def _facts(line: re.Match[str]) -> dict[str, object]:
+    """Return minutes since boot and load averages."""
+    days, hours = int(line["days"] or 0), int(line["hours"] or 0)
+    minutes = int(line["minutes"] or line["min"])
+    load = [float(one.replace(",", ".")) for one in _LOAD.findall(line["load"])]
+    return {"up_min": (days * 24 + hours) * 60 + minutes, "load_average": load}
