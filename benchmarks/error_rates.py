@@ -14,7 +14,7 @@ import csv
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import pairwise
@@ -29,6 +29,7 @@ from scipy import special
 from patchstudy import stats
 from patchstudy.compare import Comparison, compare, sensitive
 from patchstudy.errors import GrainError
+from patchstudy.failures import Failures, Tally
 from patchstudy.findings import assess, judge
 from patchstudy.study import Design, Role, Study, open_study
 from patchstudy.study.design import design_of_files
@@ -352,7 +353,7 @@ def _question(plan: Design, row: int) -> Question:
 STUDY: Final = """\
 question = "How often is a verdict wrong?"
 unit = "run"
-{block}
+{declared}
 [[metrics]]
 name = "throughput"
 role = "primary"
@@ -362,13 +363,13 @@ margin = "2 %"
 Row = tuple[str, str, str, str, int, float]
 
 
-def assessed(rows: Sequence[Row], *, block: str = "") -> list[Finding]:
+def assessed(rows: Sequence[Row], **keys: str) -> list[Finding]:
     """Write a study (device, variant, block, boot, position, log) and assess it."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "made" / "up"
         folder.mkdir(parents=True)
-        declared = f'block = "{block}"' if block else ""
-        text = STUDY.format(block=declared)
+        declared = "\n".join(f'{key} = "{value}"' for key, value in keys.items())
+        text = STUDY.format(declared=declared)
         (folder / "study.toml").write_text(text, encoding="utf-8")
         path = folder / "measurements.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -699,6 +700,122 @@ def guard_arms(sd: float, studies: int) -> tuple[Array, Array]:
     return base, new
 
 
+# ---- layout, re-checks, failed runs -------------------------------------------------
+
+
+def placebo(draws: int) -> Iterator[Bar]:
+    """A patch that only moves code, held against one placebo build (STATISTICS 3.7)."""
+    small = []
+    for layout in (0.0, 0.5):
+        for n in (3, 5, 10):
+            name = f"layout sd / run sd = {layout:g}, n={n}"
+            small.append(at_most(0.06, name, beyond(*builds(layout, n, draws))))
+    yield worst(small, "false 'beyond layout', one placebo build, little layout")
+    for layout in (1.0, 3.0):
+        found = builds(layout, 10, draws)
+        name = f"layout sd / run sd = {layout:g}, n=10"
+        yield shown(f"the same, {name}", beyond(*found))
+        yield shown(f"for comparison: no placebo build, {name}", found[0].differs())
+    base, new, other = builds_runs(0.5, 5, draws)
+    gained = welch(base, new + np.log1p(0.05))
+    yield at_least(
+        0.75, "+5 % found 'beyond layout', little layout, sd 1 %, n=5",
+        beyond(gained, welch(base, other)),
+    )  # fmt: skip
+
+
+def builds(layout: float, n: int, draws: int) -> tuple[Effects, Effects]:
+    """Patched and placebo, each against the same runs of the baseline."""
+    base, new, other = builds_runs(layout, n, draws)
+    return welch(base, new), welch(base, other)
+
+
+def builds_runs(layout: float, n: int, draws: int) -> tuple[Array, Array, Array]:
+    """Logs of baseline, patched and placebo: a build is as fast as its layout is."""
+    rng = seeded("builds", layout, n)
+    base, new, other = (
+        SD * (layout * rng.normal(size=(draws, 1)) + rng.normal(size=(draws, n)))
+        for _ in range(3)
+    )
+    return base, new, other
+
+
+def beyond(changed: Effects, other: Effects) -> NDArray[np.bool_]:
+    """Restate when a change exceeds what the placebo build may have changed."""
+    reach = np.maximum(np.abs(other.low()), np.abs(other.high()))
+    return reach < np.maximum(changed.low(), -changed.high())
+
+
+#: Sessions in which the baseline came back at the end.
+RETURNING: Final = ("AAAAABBBBBAAAAA", "AAAAABBBBBAA", "AAABBBAA")
+
+
+def rechecks(draws: int) -> Iterator[Bar]:
+    """No effect in A..A B..B A..A, where the last A lift the cap (STATISTICS 3.12)."""
+    cells = []
+    for order in RETURNING:
+        for size in (0.0, 0.5, 1.0, 2.0, 4.0):
+            base, new = leaning(order, size, draws)
+            wrong = lifted(order, base) & welch(base, new).differs()
+            cells.append(at_most(0.06, f"{order}, drift of {size:g} sd", wrong))
+    yield worst(cells, "false positives where the baseline came back")
+    order = RETURNING[0]
+    calm, _ = leaning(order, 0.0, draws)
+    yield shown(f"cap lifted, no drift, sd 1 %, margin 2 %, {order}",
+                lifted(order, calm))  # fmt: skip
+    base, new = leaning(order, 4.0, draws)
+    yield shown(f"cap lifted, drift of 4 sd, {order}", lifted(order, base))
+    went = lifted(order, calm) & welch(calm, new - new.mean() + 2 * SD).differs()
+    yield shown("not seen: a change of 2 sd that came and went with B", went)
+
+
+def lifted(order: str, base: Array, margin: float = MARGIN) -> NDArray[np.bool_]:
+    """Restate when the last runs of the baseline lie within the margin of the first."""
+    first = order.index("B")
+    again = welch(base[:, :first], base[:, first:])
+    return (-margin < again.low()) & (again.high() < margin)
+
+
+def failed_runs(draws: int) -> Iterator[Bar]:
+    """Runs that fail by chance as often in both variants, and twice as often."""
+    cells = []
+    for share in (0.05, 0.2, 0.5):
+        for n in (5, 10, 20):
+            name = f"{100 * share:g} % fail, n={n}"
+            cells.append(at_most(0.05, name, vetoed(share, share, n, draws)))
+    yield worst(cells, "false veto: more patched runs failed by chance")
+    for n in (5, 10, 20):
+        name = f"veto where none and half of the patched runs fail, n={n}"
+        yield shown(name, vetoed(0.0, 0.5, n, draws))
+
+
+def vetoed(base: float, new: float, n: int, draws: int) -> NDArray[np.bool_]:
+    """Say where so many failed runs are a veto, by the rule itself."""
+    rng = seeded("failed", base, new, n)
+    counts = np.stack([rng.binomial(n, share, draws) for share in (base, new)], axis=1)
+    rows, place = np.unique(counts, axis=0, return_inverse=True)
+    broken = [fails_more(int(old), int(patched), n) for old, patched in rows]
+    return np.array(broken)[place.ravel()]
+
+
+def fails_more(base: int, new: int, n: int) -> bool:
+    """Ask the rule of ``failures`` about runs that failed of ``n`` each."""
+    tallies = (
+        Tally(
+            failed=count,
+            runs=n,
+            share=stats.wilson(count, n, 0.95),
+            worst=count / n,
+        )
+        for count in (base, new)
+    )
+    table = [[count, n - count] for count in (base, new)]
+    return Failures(
+        device="d", variant=PATCHED, baseline=next(tallies), patched=next(tallies),
+        p_value=stats.fisher_p(table),
+    ).broken  # fmt: skip
+
+
 # ---- counts, edges, notes -----------------------------------------------------------
 
 
@@ -778,6 +895,8 @@ def agreement(draws: int) -> Iterator[Bar]:
     yield _agrees("guards with Holm", *_guards_both(draws))
     yield _agrees("study on disk, ABBA blocks", *_abba_both(draws))
     yield _agrees("study on disk, means of boots", *_boots_both(draws))
+    yield _agrees("study on disk, placebo build", *_placebo_both(draws))
+    yield _agrees("study on disk, baseline came back", *_rechecks_both(draws))
 
 
 def _agrees(what: str, restated: Sequence[str], real: Sequence[str]) -> Bar:
@@ -866,13 +985,46 @@ def _boots_both(draws: int) -> tuple[list[str], list[str]]:
     return list(verdicts(means)), [words(one) for one in real]
 
 
-def _in_order(found: Sequence[Finding]) -> list[Finding]:
+def _placebo_both(draws: int) -> tuple[list[str], list[str]]:
+    base, new, other = builds_runs(1.0, 5, few(draws))
+    new = new + np.linspace(-0.06, 0.06, len(new))[:, None]
+    variants = zip((BASE, PATCHED, "placebo"), (base, new, other), strict=True)
+    rows = [
+        (f"d{draw:05}", variant, "", "", 3 * run + (at + run) % 3, float(value))
+        for at, (variant, side) in enumerate(variants)
+        for draw, runs in enumerate(side)
+        for run, value in enumerate(runs)
+    ]
+    real = _in_order(
+        one
+        for one in assessed(rows, placebo="placebo")
+        if one.comparison.variant == PATCHED
+    )
+    found = welch(base, new)
+    moved = np.char.startswith(verdicts(found), ("better"))
+    moved |= np.char.startswith(verdicts(found), ("worse"))
+    hidden = moved & ~beyond(found, welch(base, other))
+    restated = np.where(hidden, "inconclusive", verdicts(found))
+    return list(restated), [words(one) for one in real]
+
+
+def _rechecks_both(draws: int) -> tuple[list[str], list[str]]:
+    order = RETURNING[0]
+    base, new = leaning(order, 0.5, few(draws))
+    new = new + np.linspace(-0.05, 0.05, len(new))[:, None]
+    real = _in_order(assessed(rows_of(order, base, new)))
+    said = verdicts(welch(base, new))
+    restated = np.where(lifted(order, base), said, str(Verdict.NOT_ASSESSABLE))
+    return list(restated), [words(one) for one in real]
+
+
+def _in_order(found: Iterable[Finding]) -> list[Finding]:
     return sorted(found, key=lambda one: one.comparison.question.device)
 
 
 SCENARIOS: Final[tuple[Callable[[int], Iterator[Bar]], ...]] = (
-    power, coverage, unequal, verdict, nested, intervals_as_runs, drift, guards, counts,
-    edges, notes, agreement,
+    power, coverage, unequal, verdict, nested, placebo, intervals_as_runs, drift,
+    rechecks, guards, failed_runs, counts, edges, notes, agreement,
 )  # fmt: skip
 
 

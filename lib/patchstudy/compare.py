@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from patchstudy import companions, stats
+from patchstudy import companions, outcomes, stats
 from patchstudy.cards import Carded, Rows
 from patchstudy.checks import Doubt
 from patchstudy.companions import Companion, Counted, Spread, Trimmed
@@ -295,10 +295,48 @@ def _compare(
     blank = _blank(base, new, question, variant)
     if question.role is Role.MECHANISM and question.problem:
         return blank
+    if question.planned.metric.kind in outcomes.KINDS:
+        return _outcome(blank, base, new, 1 - design.alpha)
     arms = _arms(base, new, blank.scale)
     if arms.few:
         return replace(blank, rounded=_rounded(blank, arms))
     return _with_companions(_estimated(blank, arms, design), arms, design)
+
+
+def _outcome(
+    blank: Comparison, base: pd.DataFrame, new: pd.DataFrame, confidence: float
+) -> Comparison:
+    """Compare what passes or fails, or exact numbers: without blocks, without a t."""
+    old, patched = (rows["value"].to_numpy(dtype=float) for rows in (base, new))
+    if not (old.size and patched.size):
+        return blank
+    if blank.question.planned.metric.kind is Kind.EXACT:
+        change = outcomes.exact(old, patched, confidence)
+        caveats = blank.caveats + (() if change else (_NOT_EXACT,))
+        return replace(blank, change=change, method="equality", caveats=caveats)
+    found = outcomes.passed(old, patched, confidence)
+    if found is None:
+        return replace(blank, caveats=(*blank.caveats, _NOT_PASSFAIL))
+    return replace(
+        blank,
+        change=found[0],
+        p_value=found[1],
+        method="Fisher's exact test, Newcombe interval of the difference",
+    )
+
+
+_NOT_EXACT: Final = Caveat(
+    code="not-exact",
+    severity=Severity.UNUSABLE,
+    text="declared exact, but the runs of a variant do not give the same number",
+    todo="look for what differs between the runs, or declare another kind",
+)
+_NOT_PASSFAIL: Final = Caveat(
+    code="not-passfail",
+    severity=Severity.UNUSABLE,
+    text="declared as pass or fail, but a value is neither 0 nor 1",
+    todo="give 1 where the run had the outcome, 0 where it had not",
+)
 
 
 def _blank(
@@ -588,6 +626,8 @@ def _rechecked(one: Comparison, rows: pd.DataFrame, design: Design) -> Compariso
     Only where the variants were measured as A..A B..B A..A, and the interval of the
     last baseline against the first lies within the margin.
     """
+    if one.effect is None:
+        return one
     capped = [caveat for caveat in one.caveats if caveat.code == "sequential"]
     again = recheck(rows, one, design) if capped else None
     margin = margin_on_scale(one)

@@ -29,6 +29,9 @@ class Kind(StrEnum):
     SHARE = "share"
     PROPORTION = "proportion"
     COUNT = "count"
+    SIGNED = "signed"  # may be zero or negative
+    PASSFAIL = "passfail"  # 1 where a run had the outcome, 0 where it had not
+    EXACT = "exact"  # deterministic: every run gives the same number
 
 
 class Scale(StrEnum):
@@ -89,6 +92,8 @@ _ROWS: Final = (
     ("rtt_p99", "s", _DOWN, Kind.LATENCY, "Round-trip time, 99 %"),
     ("jitter", "s", _DOWN, Kind.LATENCY, "Jitter"),
     ("fairness", "1", _UP, Kind.SHARE, "Fairness (Jain)"),
+    ("flow_share_min", "1", _UP, Kind.SHARE, "Smallest share of a flow"),
+    ("starved_flows", "1", _DOWN, Kind.PROPORTION, "Starved flows"),
     ("cpu_busy", "1", _DOWN, Kind.SHARE, "CPU busy"),
     ("cpu_busy_max", "1", _DOWN, Kind.SHARE, "Busiest CPU"),
     ("cpu_softirq", "1", _DOWN, Kind.SHARE, "CPU in softirq"),

@@ -4,8 +4,15 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from patchstudy import failures, stats
-from patchstudy.compare import Comparison, Goal, bare_count, error_rates, goal_of
+from patchstudy import failures, outcomes, stats
+from patchstudy.compare import (
+    Comparison,
+    Goal,
+    Summary,
+    bare_count,
+    error_rates,
+    goal_of,
+)
 from patchstudy.decisions import (
     CONTRARY,
     DECIDING,
@@ -46,6 +53,8 @@ def change_in_words(comparison: Comparison) -> str:
     change = comparison.change
     if change is None:
         return "no change computed"
+    if comparison.question.planned.metric.kind is Kind.EXACT:
+        return _exact_in_words(comparison, change)
     if change.value == 0 and comparison.effect and comparison.effect.floored:
         nothing = comparison.baseline is not None and comparison.baseline.high == 0
         return "none in any run" if nothing else "identical in every run"
@@ -57,6 +66,19 @@ def change_in_words(comparison: Comparison) -> str:
     digits = _decimals(numbers[2] - numbers[1], numbers[0])
     value, low, high = (f"{number:+.{digits}f}" for number in numbers)
     return f"{value} {unit} [{low}, {high}]".replace("  ", " ")
+
+
+def _exact_in_words(comparison: Comparison, change: stats.Estimate) -> str:
+    """Write both numbers with all their digits: ``1448 to 1460 byte, +0.829 %``."""
+    base, new = comparison.baseline, comparison.patched
+    if base is None or new is None:
+        return "no change computed"
+    unit = comparison.question.planned.metric.unit
+    end = f" {unit}" if unit != "1" else ""
+    if change.value == 0:
+        return f"exactly {base.mean:.12g}{end} in every run"
+    share = f", {100 * change.value / base.mean:+.3g} %" if base.mean > 0 else ""
+    return f"{change.value:+.12g}{end} ({base.mean:.12g} to {new.mean:.12g}{share})"
 
 
 def _least_in_words(change: str) -> str:
@@ -93,7 +115,7 @@ def shared_unit(comparison: Comparison) -> tuple[float, str]:
     exposure in percent of the packets.
     """
     quantity = comparison.question.planned.metric
-    if quantity.kind in {Kind.SHARE, Kind.PROPORTION}:
+    if quantity.kind in {Kind.SHARE, Kind.PROPORTION, Kind.PASSFAIL}:
         return 0.01, "%"
     if quantity.kind is Kind.COUNT:
         return (1.0, "") if bare_count(comparison) else (0.01, "% of pkts")
@@ -133,6 +155,7 @@ def sentence_of(finding: Finding) -> str:
     """Write a finding in one sentence."""
     comparison = finding.comparison
     question = comparison.question
+    quantity = question.planned.metric
     name = f"{question.planned.metric.name} on {question.workload}"
     if finding.named:
         name += f", {finding.named}"
@@ -140,7 +163,8 @@ def sentence_of(finding: Finding) -> str:
         why = question.problem.removeprefix("not measured")
         return f"{name}: not measured{f' ({why})' if why else ''}."
     if comparison.change is None:
-        return f"{name}: not assessable, {_too_few(comparison)}."
+        cap = cap_of(comparison) if quantity.kind in outcomes.KINDS else ""
+        return f"{name}: not assessable, {cap or _too_few(comparison)}."
     change = change_in_words(comparison) + _none_bound(finding)
     tail = f", {replication_in_words(comparison)}"
     words = _WORDS.get(finding.role, _verdict_words)
@@ -194,6 +218,8 @@ def _verdict_words(finding: Finding, change: str) -> str:
     if finding.verdict in {Verdict.BETTER, Verdict.WORSE}:
         if AT_LEAST in finding.qualifiers:
             change = _least_in_words(change)
+        if finding.planned.metric.kind is Kind.PASSFAIL:
+            change = f"{change} ({_passed_in_words(finding.comparison)})"
         return f"{finding.verdict} by {change}, {_size_words(finding)}"
     if finding.verdict is Verdict.EQUIVALENT:
         return f"no difference beyond the margin of {margin}: {change}"
@@ -218,7 +244,26 @@ def _inconclusive_words(finding: Finding, change: str) -> str:
         ]
         why = floor[0] if floor else "the placebo build may change as much"
         return f"inconclusive, not distinguishable from code placement: {change}; {why}"
+    if finding.planned.metric.kind is Kind.PASSFAIL:
+        return f"inconclusive: {change}; {_passed_in_words(finding.comparison)}"
     return f"inconclusive: {change}; {power_in_words(finding)}"
+
+
+def _passed_in_words(comparison: Comparison) -> str:
+    """Write how many units had the outcome, each with its interval, and Fisher's p."""
+    new, base = (
+        _share_in_words(one) for one in (comparison.patched, comparison.baseline)
+    )
+    return f"{new} against {base}, Fisher's exact p {comparison.p_value or 0:.2g}"
+
+
+def _share_in_words(one: Summary | None) -> str:
+    """Write ``3 of 8 [14, 69 %]``; the interval is that of Wilson (1927)."""
+    if one is None:
+        return "none"
+    count = round(one.mean * one.n)
+    share = stats.wilson(count, one.n, 0.95)
+    return f"{count} of {one.n} [{100 * share.low:.0f}, {100 * share.high:.0f} %]"
 
 
 def _size_words(finding: Finding) -> str:
@@ -273,7 +318,12 @@ def _guard_words(finding: Finding, change: str) -> str:
                 f"unresolved: {change}, but the rate is not shown to be equal, and no "
                 "CPU per byte or packet was measured"
             )
-        more = power_in_words(finding)
+        passfail = finding.planned.metric.kind is Kind.PASSFAIL
+        more = (
+            _passed_in_words(finding.comparison)
+            if passfail
+            else power_in_words(finding)
+        )
         return f"unresolved: {change}, harm of {margin} is not excluded; {more}"
     return {
         Guarded.SAFE: f"safe: {change}, harm of {margin} is excluded",

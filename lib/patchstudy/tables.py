@@ -4,7 +4,7 @@
 file have an empty one. Values are in the base unit of their metric.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ import pandas as pd
 
 from patchstudy.errors import StudyError
 from patchstudy.loaders import LOADERS
-from patchstudy.metrics import METRICS, Kind, Scale, metric
+from patchstudy.metrics import METRICS, Better, Kind, Metric, Scale, metric
 from patchstudy.records import Measurement
 from patchstudy.study import Design, Planned, Role, Run, Source, Study, parse_margin
 from patchstudy.study.design import DEFAULT_MARGINS
@@ -537,9 +537,8 @@ def _units(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
     alone = rows.groupby(level)["block"].transform("nunique") == 1
     rows = rows.assign(unit_block=rows["block"].where(alone, ""))
     grouped = rows.groupby(level, sort=False)
-    log = quantity.scale is Scale.RATIO and bool((rows["value"] > 0).all())
     table = grouped.agg(
-        value=("value", _geometric if log else "mean"),
+        value=("value", _mean_of(quantity, rows)),
         exposure=("exposure", lambda x: x.sum(min_count=1)),
         resolution=("resolution", "max"),
         order=("order", "min"),
@@ -560,6 +559,21 @@ def _of_question(table: pd.DataFrame, question: Question) -> pd.DataFrame:
         metric=question.planned.metric.name,
     )
     return table[list(UNIT_COLUMNS)].sort_values("order", ignore_index=True)
+
+
+def _mean_of(
+    quantity: Metric, rows: pd.DataFrame
+) -> str | Callable[[pd.Series], float]:
+    """Choose how the runs of a unit become its value.
+
+    The mean, on the scale of the analysis. Of pass or fail the worst run: a unit passes
+    where all of its runs do. Of exact numbers the first, if all others are the same;
+    else the mean, which is none of them.
+    """
+    if quantity.kind is Kind.PASSFAIL:
+        return "min" if quantity.better is Better.HIGHER else "max"
+    log = quantity.scale is Scale.RATIO and bool((rows["value"] > 0).all())
+    return _geometric if log else "mean"
 
 
 def _geometric(values: pd.Series) -> float:

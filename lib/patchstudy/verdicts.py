@@ -3,15 +3,17 @@
 The rules are those of ``docs/statistics.md``.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from patchstudy import stats
+from patchstudy import outcomes, stats
 from patchstudy.cards import Carded, Rows
 from patchstudy.checks import NEAR_CEILING
 from patchstudy.compare import Comparison, sensitive
+from patchstudy.metrics import Kind
 from patchstudy.records import Severity
 from patchstudy.study import Design, Planned, Role
 
@@ -112,12 +114,16 @@ def verdict_of(
     """Apply STATISTICS 3.5: the first rule that fits."""
     effect, change = comparison.effect, comparison.change
     sign = comparison.question.planned.metric.sign
-    if effect is None or change is None:
-        return Verdict.NOT_ASSESSABLE, ("too few units",)
+    kind = comparison.question.planned.metric.kind
     if cap := cap_of(comparison):
-        return Verdict.NOT_ASSESSABLE, (cap,)
+        few = comparison.change is None and kind not in outcomes.KINDS
+        return Verdict.NOT_ASSESSABLE, ("too few units" if few else cap,)
+    if change is None or (effect is None and kind not in outcomes.KINDS):
+        return Verdict.NOT_ASSESSABLE, ("too few units",)
     if sign == 0:
         return Verdict.NOT_ASSESSABLE, (NO_DIRECTION,)
+    if effect is None:
+        return _of_outcome(comparison, change, margin)
     wide = effect.interval(change.confidence)
     hidden = _hidden(comparison, limit)
     rise, fall = wide.low > 0, wide.high < 0
@@ -142,6 +148,40 @@ def _by_interval(
     return Verdict.INCONCLUSIVE, ()
 
 
+def _of_outcome(
+    comparison: Comparison, change: stats.Estimate, margin: float | None
+) -> tuple[Verdict, tuple[str, ...]]:
+    """Judge what passes or fails, by Fisher's p, and exact numbers, by equality."""
+    sign = comparison.question.planned.metric.sign
+    low, high = sorted((sign * change.low, sign * change.high))
+    if comparison.question.planned.metric.kind is Kind.EXACT:
+        if change.value == 0:
+            return Verdict.EQUIVALENT, ()
+        better = sign * change.value > 0
+        size = _size(abs(change.value), abs(change.value), margin)
+        return (Verdict.BETTER if better else Verdict.WORSE), size
+    p_value = comparison.p_value
+    if p_value is not None and p_value < 1 - change.confidence:
+        if sign * change.value > 0:
+            return Verdict.BETTER, _size(low, high, margin)
+        return Verdict.WORSE, _size(-high, -low, margin)
+    narrow = share_change(comparison, 2 * ONE_SIDED - 1)
+    if margin is None or narrow is None:
+        return Verdict.INCONCLUSIVE, ()
+    same = -margin < narrow.low and narrow.high < margin
+    return (Verdict.EQUIVALENT if same else Verdict.INCONCLUSIVE), ()
+
+
+def share_change(comparison: Comparison, confidence: float) -> stats.Estimate | None:
+    """Return the change of a share of passed units with another confidence."""
+    sides = [
+        (round(one.mean * one.n), one.n)
+        for one in (comparison.baseline, comparison.patched)
+        if one is not None
+    ]
+    return stats.newcombe(sides[0], sides[1], confidence) if len(sides) == 2 else None
+
+
 def _size(near: float, far: float, margin: float | None) -> tuple[str, ...]:
     if margin is None:
         return ("size not judged",)
@@ -159,6 +199,8 @@ def cap_of(comparison: Comparison) -> str:
     }
     for code, words in (
         ("impossible", "impossible value"),
+        ("not-exact", "not exact"),
+        ("not-passfail", "neither 0 nor 1"),
         ("sequential", "confounded with time order"),
         ("treatment-same", "treatment not verified"),
         ("same-build", "treatment not verified"),
@@ -208,7 +250,8 @@ def qualifiers_of(
             if summary
         ]
     )
-    thin = min(units, default=0) == 2 or "no-spread" in codes
+    tested = comparison.question.planned.metric.kind not in outcomes.KINDS
+    thin = tested and (min(units, default=0) == 2 or "no-spread" in codes)
     if thin or sensitive(comparison):
         yield "fragile"
     for code, words in (
@@ -232,11 +275,32 @@ def guarded_of(finding: Finding) -> Guarded:
     if UNEQUAL_RATE in finding.qualifiers:
         return Guarded.UNRESOLVED
     sign = comparison.question.planned.metric.sign
-    if effect is None or margin is None or sign == 0 or cap_of(comparison):
+    if comparison.change is None or margin is None or sign == 0 or cap_of(comparison):
         return Guarded.UNRESOLVED
+    if effect is None:
+        return _guarded_outcome(finding, margin)
     harm = -sign * effect.value
     worst = -effect.lower(ONE_SIDED) if sign > 0 else effect.upper(ONE_SIDED)
     shown = finding.verdict is Verdict.WORSE
+    if worst < margin:
+        return Guarded.HARM if shown else Guarded.SAFE
+    adjusted = comparison.p_adjusted
+    proven = adjusted is not None and adjusted < BROKEN_P
+    return Guarded.BROKEN if shown and proven and harm >= margin else Guarded.UNRESOLVED
+
+
+def _guarded_outcome(finding: Finding, margin: float) -> Guarded:
+    """Judge the harm to a share of passed units, or to an exact number."""
+    comparison, shown = finding.comparison, finding.verdict is Verdict.WORSE
+    sign, change = comparison.question.planned.metric.sign, comparison.change
+    assert change is not None  # guarded_of has looked
+    harm = -sign * change.value
+    if comparison.question.planned.metric.kind is Kind.EXACT:
+        if shown:
+            return Guarded.HARM if harm < margin else Guarded.BROKEN
+        return Guarded.SAFE
+    narrow = share_change(comparison, 2 * ONE_SIDED - 1)
+    worst = math.inf if narrow is None else max(-sign * narrow.low, -sign * narrow.high)
     if worst < margin:
         return Guarded.HARM if shown else Guarded.SAFE
     adjusted = comparison.p_adjusted

@@ -86,7 +86,7 @@ def impossible(found: Material) -> Iterator[Doubt]:
         bad = pd.Series(data=False, index=units.index)
         if limit is not None:
             bad |= units["value"] > ABOVE_CEILING * limit[0]
-        if question.planned.metric.kind in {Kind.SHARE, Kind.PROPORTION}:
+        if question.planned.metric.kind in {Kind.SHARE, Kind.PROPORTION, Kind.PASSFAIL}:
             bad |= (units["value"] < -ROUNDING) | (units["value"] > 1 + ROUNDING)
         if bad.any():
             worst = units.loc[bad, "value"].max()

@@ -14,6 +14,8 @@ points: those leave out streams without points and hold the filling of buffers.
     it: what the local side sent.
 ``fairness``
     Jain's index over those final figures, where a direction has several streams.
+``flow_share_min``, ``starved_flows``
+    Smallest stream over the mean of them; part of them below a tenth of that mean.
 ``retransmits``
     Sum over a direction's streams of the sender's TCP segments sent again. Exposure:
     segments of one MSS.
@@ -38,6 +40,7 @@ from statistics import fmean, median
 from typing import Final
 
 from patchstudy.errors import CaptureError
+from patchstudy.loaders.reading import shares
 from patchstudy.records import (
     Capture,
     Caveat,
@@ -66,6 +69,8 @@ SOURCES: Final = {
     ),
     "rtt_p50": "median of raw_values[series][].val",
     "fairness": "Jain's index of the streams' MEAN_VALUE",
+    "flow_share_min": "the smallest of the same over their mean",
+    "starved_flows": "part of the same below a tenth of their mean",
 }
 _OPENING: Final = re.compile(r'^\s*\{.*"metadata"\s*:\s*\{', re.DOTALL)
 _LOAD: Final = re.compile(r"^(TCP|UDP) (upload|download)(?:::(\d+)| (.+?))?$")
@@ -343,9 +348,7 @@ def _direction(
     if len(rates) > 1:
         for one, rate in zip(streams, rates, strict=True):
             found.whole("throughput", rate, {**labels, "stream": one.stream})
-    if len(rates) > 1 and total > 0:
-        squares = sum(rate * rate for rate in rates)
-        found.whole("fairness", total**2 / (len(rates) * squares), labels)
+    found.measurements += shares(rates, labels)
     _retransmits(streams, labels, found)
 
 

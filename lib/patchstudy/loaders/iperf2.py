@@ -21,6 +21,8 @@ of 1024 beside Kbits of 1000). ``-b 20M`` on the command line is 20 x 2^20 bit/s
     ``--bounceback`` alone: the mean of its round trips, whole run and intervals.
 ``fairness``
     Jain's index over the streams' throughput.
+``flow_share_min``, ``starved_flows``
+    Smallest stream over the mean of them; part of them below a tenth of that mean.
 
 Label ``direction`` (seen from the client) where a file has both: the row of a
 connection to the server's port is ``forward``, one from it and one with ``*`` is
@@ -51,6 +53,8 @@ SOURCES: Final = {
     "retransmits": "column Rtry of the last rows (-e)",
     "rtt_mean": "the rows of --bounceback",
     "fairness": "Jain's index of the streams' throughput",
+    "flow_share_min": "the smallest of the same over their mean",
+    "starved_flows": "part of the same below a tenth of their mean",
 }
 _ROW: Final = re.compile(
     r"\[\s*(?P<id>\*?\d{1,9}|SUM)\]\s+"

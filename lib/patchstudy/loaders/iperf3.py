@@ -29,6 +29,8 @@ counters of captured runs):
     is that of the handshake).
 ``fairness``
     Jain's index over the streams' received payload.
+``flow_share_min``, ``starved_flows``
+    Smallest stream over the mean of them; part of them below a tenth of that mean.
 
 Rates are bit/s of payload, all prefixes 10^3. ``cpu_utilization_percent`` is the CPU
 time of the iperf3 process alone (getrusage): it stands in ``facts``, never in
@@ -51,6 +53,7 @@ from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.documents import together
+from patchstudy.loaders.reading import shares
 from patchstudy.loaders.text import strict_json
 from patchstudy.records import (
     Capture,
@@ -81,6 +84,8 @@ SOURCES: Final = {
         "Jain's index of end.streams[].receiver.bytes (UDP: udp.bytes without "
         "the lost share)"
     ),
+    "flow_share_min": "the smallest of the same over their mean",
+    "starved_flows": "part of the same below a tenth of their mean",
 }
 #: How a file begins that is iperf3's and nobody else's.
 OPENS: Final = re.compile(r'\s*\{\s*"start"\s*:\s*\{\s*"(?:connected|version)"')
@@ -751,7 +756,7 @@ def _jitter(total: dict[str, object], flow: _Flow, found: _Found) -> None:
 
 
 def _fairness(run: _Run, flow: _Flow, found: _Found) -> None:
-    """Add each stream's throughput and Jain's index where there are several."""
+    """Add each stream's throughput and their shares where there are several."""
     loads = _payloads(run, flow)
     if len(loads) < 2 or sum(loads) == 0 or _unreported(run, flow):
         return
@@ -761,8 +766,7 @@ def _fairness(run: _Run, flow: _Flow, found: _Found) -> None:
     for number, load in enumerate(loads, start=1):
         share = total * load / sum(loads)
         found.whole("throughput", share, {**flow.labels, "stream": str(number)})
-    squares = sum(load * load for load in loads)
-    found.whole("fairness", sum(loads) ** 2 / (len(loads) * squares), flow.labels)
+    found.measurements += shares(loads, flow.labels)
 
 
 def _payloads(run: _Run, flow: _Flow) -> list[float]:

@@ -20,6 +20,8 @@ captured runs). Rates are payload as printed, bits with prefixes of 10^3, Bytes 
     Of the sender's summary line; a wrapped counter (4294967294) is absent.
 ``fairness``
     Jain's index over the received rates of the streams.
+``flow_share_min``, ``starved_flows``
+    Smallest stream over the mean of them; part of them below a tenth of that mean.
 
 Omitted intervals are in no value. Of an interval only the sum of the streams is kept. A
 file without a summary gives intervals only. The direction is the client's: ``[TX-C]``
@@ -53,6 +55,8 @@ SOURCES: Final = {
     "loss": 'the line "receiver", column Lost/Total Datagrams',
     "jitter": 'the line "receiver", column Jitter',
     "fairness": 'Jain\'s index of the lines "receiver" of the streams',
+    "flow_share_min": "the smallest of the same over their mean",
+    "starved_flows": "part of the same below a tenth of their mean",
 }
 _ROW: Final = re.compile(
     r"\[\s*(?P<id>\d{1,9}|SUM)\]\s*(?:\[(?P<role>[TR]X-[CS])\])?\s+"

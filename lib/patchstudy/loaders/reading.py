@@ -7,6 +7,9 @@ from typing import Final
 
 from patchstudy.records import Caveat, Measurement, Severity
 
+#: Part of the fair share below which a stream counts as starved (ours).
+STARVED: Final = 0.1
+
 _BINARY: Final = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 _DECIMAL: Final = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _COARSE: Final = 0.011
@@ -143,13 +146,12 @@ class Reading:
     def streams(
         self, rates: Sequence[float], labels: Mapping[str, str] | None = None
     ) -> None:
-        """Add each stream's throughput and Jain's index where there are several."""
+        """Add each stream's throughput and their shares where there are several."""
         if len(rates) < 2 or sum(rates) == 0:
             return
         for number, rate in enumerate(rates, start=1):
             self.whole("throughput", rate, {**(labels or {}), "stream": str(number)})
-        squares = sum(rate * rate for rate in rates)
-        self.whole("fairness", sum(rates) ** 2 / (len(rates) * squares), labels)
+        self.measurements += shares(rates, {**self.labels, **(labels or {})})
 
     def bear_out(
         self, metric: str, value: float | None, spans: Sequence[tuple[float, float]]
@@ -166,6 +168,36 @@ class Reading:
                 f" {mean:.4g} bit/s",
                 "look at the intervals; run longer",
             )
+
+
+def shares(rates: Sequence[float], labels: Mapping[str, str]) -> list[Measurement]:
+    """Say how evenly several streams shared what they moved; nothing of one stream.
+
+    Jain's index (Jain, Chiu and Hawe 1984), the smallest stream over the mean of all,
+    and the part of the streams below ``STARVED`` of that mean (exposure: streams).
+    """
+    count, total = len(rates), sum(rates)
+    if count < 2 or total == 0:
+        return []
+    squares = sum(rate * rate for rate in rates)
+    starved = sum(rate * count < STARVED * total for rate in rates)
+    return [
+        Measurement(
+            metric="fairness", value=total**2 / (count * squares), labels=dict(labels)
+        ),
+        Measurement(
+            metric="flow_share_min",
+            value=min(rates) * count / total,
+            labels=dict(labels),
+        ),
+        Measurement(
+            metric="starved_flows",
+            value=starved / count,
+            labels=dict(labels),
+            exposure=count,
+            resolution=1 / count,
+        ),
+    ]
 
 
 def byte(value: float, prefix: str) -> float:

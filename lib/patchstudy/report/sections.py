@@ -533,7 +533,7 @@ def _companion(one: Comparison) -> str:
 
 
 def _in_percent(one: Comparison) -> bool:
-    kinds = {Kind.SHARE, Kind.PROPORTION, Kind.COUNT}
+    kinds = {Kind.SHARE, Kind.PROPORTION, Kind.COUNT, Kind.PASSFAIL}
     return one.scale is Scale.RATIO or one.question.planned.metric.kind in kinds
 
 

@@ -18,7 +18,7 @@ from patchstudy.compare import Comparison
 from patchstudy.decisions import Decision
 from patchstudy.errors import StudyError, printable
 from patchstudy.findings import Assessment, assess
-from patchstudy.metrics import Scale
+from patchstudy.metrics import Kind, Scale
 from patchstudy.report import answer
 from patchstudy.report.results import inputs_digest
 from patchstudy.sentences import (
@@ -357,6 +357,9 @@ def _change(one: Comparison) -> tuple[str, str]:
         return "-", ""
     if one.change.value == 0 and one.effect is not None and one.effect.floored:
         return "0", "identical"
+    if one.question.planned.metric.kind is Kind.EXACT:
+        value = one.change.value / shared_unit(one)[0]
+        return (f"{value:+.6g}", "exact") if value else ("0", "identical")
     ratio = one.scale is Scale.RATIO
     scale, sign = (0.01, "%") if ratio else (shared_unit(one)[0], "")
     numbers = [x / scale for x in (one.change.value, one.change.low, one.change.high)]

@@ -20,6 +20,7 @@ from patchstudy.stats.power import detectable_change, needed_n
 from patchstudy.stats.proportions import (
     dispersion,
     fisher_p,
+    newcombe,
     none_in,
     poisson_fits,
     poisson_ratio,
@@ -72,6 +73,7 @@ __all__ = [
     "mean_difference_permutation_p",
     "modified_z_outliers",
     "needed_n",
+    "newcombe",
     "none_in",
     "optimal_repetitions",
     "paired",

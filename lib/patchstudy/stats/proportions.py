@@ -31,6 +31,26 @@ def wilson(k: int, n: int, confidence: float) -> Estimate:
     )
 
 
+def newcombe(
+    baseline: tuple[int, int], patched: tuple[int, int], confidence: float
+) -> Estimate:
+    """Difference of two shares (k, n), patched - baseline (Newcombe 1998, method 10).
+
+    Its ends are made of those of both Wilson intervals; it never leaves -1..1.
+    """
+    base, new = (wilson(k, n, confidence) for k, n in (baseline, patched))
+    value = new.value - base.value
+    below = math.hypot(new.value - new.low, base.high - base.value)
+    above = math.hypot(new.high - new.value, base.value - base.low)
+    return Estimate(
+        value=value,
+        low=value - below,
+        high=value + above,
+        confidence=confidence,
+        method="Newcombe",
+    )
+
+
 def fisher_p(table: Sequence[Sequence[int]]) -> float:
     """Two-sided exact p of independence in a table of two by two (Fisher 1934)."""
     _, p_value = fisher_exact(np.asarray(table, dtype=np.int64))

@@ -3,14 +3,14 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from patchstudy.errors import StudyError, printable
-from patchstudy.metrics import Kind, Metric, Scale, metric
+from patchstudy.metrics import Better, Kind, Metric, Scale, metric
 from patchstudy.study.claimed import Claim, read_claim
 from patchstudy.study.keys import Keys, declared
 from patchstudy.units import fitting, to_base
@@ -26,6 +26,9 @@ DEFAULT_MARGINS: Final[Mapping[Kind, str]] = {
     Kind.SHARE: "2 pp",
     Kind.PROPORTION: "0.1 pp",
     Kind.COUNT: "0.1 pp",
+    Kind.SIGNED: "2 %",
+    Kind.PASSFAIL: "10 pp",
+    Kind.EXACT: "2 %",
 }
 
 
@@ -286,11 +289,27 @@ def _planned(keys: Keys) -> Planned:
 
 def _metric(keys: Keys) -> Metric:
     name = keys.text("name")
+    kind = keys.choice("kind", _DECLARED_KINDS, default="")
+    better = keys.choice("better", ("higher", "lower", ""), default="")
     try:
-        return metric(name)
+        found = metric(name)
     except ValueError as error:
         keys.wrong("name", str(error))
         return metric("throughput")
+    if kind == Kind.PASSFAIL and found.unit != "1":
+        keys.wrong("kind", f"'passfail' is of 0 and 1; {name} is in {found.unit}")
+        return found
+    if better and found.better not in {Better.NEITHER, better}:
+        keys.wrong("better", f"{name} is known: {found.better} is better")
+    return replace(
+        found,
+        kind=Kind(kind) if kind else found.kind,
+        better=Better(better) if better else found.better,
+    )
+
+
+#: Kinds that a study may declare in place of that of the metric (STATISTICS 3.1).
+_DECLARED_KINDS: Final = ("signed", "passfail", "exact", "")
 
 
 def _margin(keys: Keys, quantity: Metric) -> Margin:
