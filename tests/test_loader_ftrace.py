@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchstudy import loaders
-from patchstudy.loaders import ftrace, large
+from patchstudy.blocks import large
+from patchstudy.loaders import ftrace
 from patchstudy.records import Capture, RawFile
 
 FOLDER = Path(__file__).parent / "golden" / "loaders" / "ftrace"

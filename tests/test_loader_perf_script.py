@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchstudy import loaders
-from patchstudy.loaders import large, perf_script
+from patchstudy.blocks import large, perf
+from patchstudy.loaders import perf_script
 from patchstudy.records import Capture, RawFile
 
 FOLDER = Path(__file__).parent / "golden" / "loaders" / "perf_script"
@@ -90,12 +91,35 @@ def test_events_are_profiles_of_their_own():
 )  # fmt: skip
 def test_the_fields_of_a_sample_may_be_any(head, comm, event, unit):
     sample = f"{head}\n\t ffffffff81 do_it+0x1 ([kernel.kallsyms])\n\n"
-    reader = perf_script.reader(SAMPLE.encode())
+    reader = perf.reader(SAMPLE.encode())
     reader.feed((sample * 3).encode())
     raw = RawFile.of(Path("x"), b"")
-    [profile] = perf_script._capture(raw, [reader.gathered()], cut=False).profiles
+    [profile] = perf_script._capture(raw, reader.gathered(), cut=False).profiles
     assert (profile.event, profile.unit, profile.samples) == (event, unit, 3)
     assert {one.comm for one in profile.stacks} == {comm}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "a  12 [003]   2.5:    1001001 cpu-clock:u: ",
+        "a  12   2.5: cpu-clock:u: ",
+        "a  12   2.5: kmem:kmalloc: call_site=x+0x1 ptr=0x1",
+        "a  12   2.5: skb:kfree_skb: skbaddr=0x1 reason: X",
+    ],
+)
+def test_samples_with_and_without_a_period_are_read_as_whole_records(head):
+    reader = perf.reader(SAMPLE.encode())
+    reader.feed(
+        (f"{head}\n\t ffffffff81 do_it+0x1 ([kernel.kallsyms])\n\n" * 3).encode()
+    )
+    sums = reader.gathered()
+    assert (sums.in_lines, sum(one for one, _period in sums.table.values())) == (0, 3)
+
+
+def test_a_word_where_the_time_should_be_is_no_time():
+    capture = read("a 12 foo: bar: x\n\t ffffffff81 do_it+0x1 ([k])\n\n" + SAMPLE)
+    assert capture.facts["first_s"] > 0
 
 
 @pytest.mark.parametrize(
@@ -111,7 +135,7 @@ def test_the_fields_of_a_sample_may_be_any(head, comm, event, unit):
     ],
 )  # fmt: skip
 def test_a_frame_is_a_symbol_without_offset_and_its_object(line, frame):
-    assert perf_script._frame(f"\t  {line}".encode()) == frame
+    assert perf.frame(f"\t  {line}".encode()) == frame
 
 
 def test_inlined_frames_are_told_behind_their_line_of_source():

@@ -8,8 +8,8 @@ its expected values under ``tests/golden/loaders/<tool>/``. Modules that are no 
 of that name; ``perf_row``, ``perf_text``, ``perf_csv`` and ``perf_json``, parts of
 ``perf_stat``; ``perf_table``, which ``perf_report`` and ``perf_diff`` share; ``pairs``,
 and its parts ``cpu_time`` and ``call_times``; ``packed``, which reads compressed files
-and archives; ``large``, which reads traces block by block; ``plausible``, which checks
-what every loader returns; ``noted``, which notes the file that is read.
+and archives; ``plausible``, which checks what every loader returns; ``noted``, which
+notes the file that is read.
 """
 
 import csv
@@ -21,6 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, Protocol
 
+from patchstudy.blocks import large
 from patchstudy.errors import CaptureError, UnknownToolError
 from patchstudy.loaders import (
     bpftrace,
@@ -48,7 +49,6 @@ from patchstudy.loaders import (
     irtt,
     kernel_config,
     kprobe_profile,
-    large,
     lscpu,
     measurements,
     meminfo,
@@ -124,7 +124,7 @@ class Loader(Protocol):
 
     One may offer ``OPENS`` besides, a pattern with which only its tool's files begin:
     where it matches, no other loader is asked, which saves time. One of traces may
-    offer ``load_large``, which reads a file of any size (``loaders.large``).
+    offer ``load_large``, which reads a file of any size (``blocks.large``).
     """
 
     def sniff(self, raw: RawFile, /) -> bool:

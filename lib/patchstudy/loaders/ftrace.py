@@ -17,380 +17,19 @@ x86-tsc and uptime are no seconds and are left out.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from patchstudy.loaders import large
-from patchstudy.loaders.large import LargeFile
+from patchstudy.blocks import events, large
+from patchstudy.blocks.events import EVENT, HEADERS, Key, Sums
+from patchstudy.blocks.large import LargeFile, decoded
 from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, Profile, RawFile, Stack
 
-_EVENT: Final = re.compile(
-    rb"(?:(?P<file>\S{1,200}): )?\s*(?P<comm>\S.{0,31}?)-\d{1,7}\s+"
-    rb"(?:\(\s*[-\d]+\)\s+)?\[\d{3,5}\]\s+(?:(?P<flags>[.0-9A-Za-z#*]{4,8})\s+)?"
-    rb"(?P<time>\d{1,20}(?:\.\d{1,9})?):\s+(?:\(\+[\d.]+\)\s+)?(?P<what>\S.*)"
-)
-_LATENCY: Final = re.compile(
-    rb"\s*(?P<comm>\S.{0,31}?)-\d{1,7}\s+\d{1,5}(?P<flags>[.0-9A-Za-z#*]{4,8})\s+"
-    rb"(?P<time>\d{1,20})us.?: (?P<what>\S.*)"
-)
-_VERBOSE: Final = re.compile(
-    rb"\s*(?P<comm>\S.{0,31}?)\s+\d{1,7}\s+\d{1,5}\s+\d+\s+[0-9a-f]{8} [0-9a-f]{8}"
-    rb" \[[0-9a-f]+\] (?P<time>[\d.]+)ms \([-+][\d.]+ms\): (?P<what>\S.*)"
-)
-_RAW: Final = re.compile(
-    rb"(?:\d+ \d+ \d+|[0-9a-f]{8} [0-9a-f]{8} [0-9a-f]{16}) (?P<what>type: \d+)$"
-)
-_BARE: Final = re.compile(rb"(?P<what>[A-Za-z_]\w*: .*)")
-_NAME: Final = re.compile(rb"(?P<name>[A-Za-z_]\w*):(?:\s+(?P<text>.*))?$")
-_FUNCTION: Final = re.compile(rb"(?P<name>\S+)(?: \[\S+\])? +<-+ *\S.*$")
-_LOST: Final = re.compile(rb"CPU:\d+ \[(?:LOST )?(?:(\d{1,18}) )?EVENTS(?: DROPPED)?\]")
 _ENTRIES: Final = re.compile(rb"# entries-in-buffer/entries-written: (\d+)/(\d+)")
-_HEADERS: Final = re.compile(
-    rb"(?:\S{1,200}: )?(?:cpus=\d+$|version = \d|CPU \d+ is empty|##### CPU \d+ buffer)"
-)
-_BY_TRACE_CMD: Final = re.compile(rb"\d: \w+: {2,}|^(?:\S+: )?cpus=", re.MULTILINE)
 _PROBED: Final = re.compile(rb"\((\S+?)\+0x0(?:/0x[0-9a-f]+)?\)?$")
-_ALLOCATES: Final = frozenset(
-    {b"kmalloc", b"kmalloc_node", b"kmem_cache_alloc", b"kmem_cache_alloc_node"}
-)
-_ALLOCATION: Final = (
-    rb": call_site=([^+ \n]+)\S* ptr=\S+(?: name=\S+)? bytes_req=\d+ bytes_alloc=(\d+) "
-)
 _GRAPHS: Final = (b"# tracer: function_graph", b"# tracer: funcgraph")
-
-#: So many bytes behind the time hold the name of an event, if it is not longer.
-_NAME_WIDTH: Final = 32
-
-#: Event, flags (or empty), comm in its column.
-_Key = tuple[bytes, bytes, bytes]
-
-
-@dataclass(slots=True)
-class Sums:
-    """What one part of a trace holds.
-
-    Attributes
-    ----------
-    events, functions
-        Name, flags and comm -> how often; flags are empty where they are not printed.
-    sites
-        Event, kind of the site (``call_site``, ``reason``, ``probe``) and site -> how
-        often, and the bytes that were given.
-    stacks
-        Event, comm and frames, the leaf first -> how often.
-    """
-
-    events: dict[_Key, int] = field(default_factory=dict)
-    functions: dict[_Key, int] = field(default_factory=dict)
-    sites: dict[tuple[bytes, str, bytes], list[int]] = field(default_factory=dict)
-    stacks: dict[tuple[bytes, bytes, tuple[bytes, ...]], int] = field(
-        default_factory=dict
-    )
-    times: list[float] = field(default_factory=list)
-    ticks: bool = False
-    lost: int = 0
-    gaps: int = 0
-    odd: int = 0
-    first_odd: str = ""
-
-
-class _Reader:
-    """Counts events; a quick way for plain lines of the kernel, a careful one else."""
-
-    def __init__(self, *, bare: bool) -> None:
-        patterns = [_EVENT, _LATENCY, _VERBOSE, _RAW, *([_BARE] if bare else [])]
-        self._patterns = [one.fullmatch for one in patterns]
-        self.sums = Sums()
-        #: Beginning of a line up to its time, and what stands between its time and the
-        #: next colon -> how often; what they mean -> ``_meant``.
-        self._plain: dict[tuple[bytes, bytes], int] = {}
-        self._meant: dict[tuple[bytes, bytes], _Key] = {}
-        self._width = self._start = 0
-        self._looked_into = dict(_SITES)
-        self._last = (b"", b"")  # event and comm, of which a stack may follow
-        self._stack: list[bytes] | None = None
-
-    def border(self, data: bytes, start: int) -> int:
-        """Return where the first event begins behind the first line end."""
-        at = start - 1
-        while (at := data.find(b"\n", at + 1)) >= 0:
-            if self._begins(data, at + 1):
-                return at + 1
-        return -1
-
-    def last_border(self, data: bytes) -> int:
-        """Return where the last event begins that is no stack."""
-        at = len(data)
-        while (at := data.rfind(b"\n", 0, at)) >= 0:
-            if self._begins(data, at + 1):
-                return at + 1
-        return 0
-
-    def _begins(self, data: bytes, at: int) -> bool:
-        end = data.find(b"\n", at)
-        if end < 0:
-            return False
-        line = data[at:end]
-        return any(match(line) for match in self._patterns) and b"<stack" not in line
-
-    def feed(self, block: bytes) -> None:
-        """Count the events of a block of whole lines."""
-        if b"\r" in block:
-            block = block.replace(b"\r\n", b"\n")
-        lines = block.split(b"\n")
-        if self._width and self._stack is None and b"\n => " not in block:
-            lines = self._columns(lines, block)
-        width = self._width
-        for line in lines:
-            at = line.find(b": ", width) + 2
-            end = line.find(b": ", at)
-            key = line[:width], line[at:end] if end > 0 else line[at:]
-            if key not in self._plain:
-                if not self._learn(line, key[1]):
-                    self._line(line)
-                width = self._width
-                continue
-            self._close()
-            self._plain[key] += 1
-            kind_and_name, _flags, comm = self._meant[key]
-            self._last = (kind_and_name.partition(b" ")[2], comm)
-            if key[1] in self._looked_into:
-                self._looked_into[key[1]](self.sums, key[1], line[end + 2 :])
-        self._times(block)
-
-    def _columns(self, lines: list[bytes], block: bytes) -> list[bytes]:
-        """Count the lines with the columns of the first line; return the others.
-
-        All work on single lines is done by C: what stands before and behind the time
-        is cut out at its columns and counted.
-        """
-        width, start, plain = self._width, self._start, self._plain
-        before, behind = slice(0, width), slice(start - 2, start + _NAME_WIDTH)
-        pairs = map(itemgetter(before, behind), lines)
-        others: set[tuple[bytes, bytes]] = set()
-        present: Counter[bytes] = Counter()
-        for pair, count in Counter(pairs).items():
-            name, colon, _text = pair[1][2:].partition(b": ")
-            key = pair[0], name
-            if colon and pair[1].startswith(b": ") and key in plain:
-                plain[key] += count
-                present[name] += count
-            elif pair != (b"", b""):
-                others.add(pair)
-        for name in present.keys() & self._looked_into.keys():
-            if not self._at_once(name, block, present[name]):
-                self._look(name, lines, others)
-        if not others:
-            return []
-        return [line for line in lines if (line[before], line[behind]) in others]
-
-    def _at_once(self, name: bytes, block: bytes, count: int) -> bool:
-        """Look into the text of so many events of a block; say whether it has these."""
-        if _allocated_in(self.sums, name, block, count):
-            return True
-        texts = re.findall(b": " + name + rb": ([^\n]*)", block)
-        if len(texts) != count:
-            return False
-        for text in texts:
-            self._looked_into[name](self.sums, name, text)
-        return True
-
-    def _look(
-        self, name: bytes, lines: list[bytes], others: set[tuple[bytes, bytes]]
-    ) -> None:
-        """Look into the text of an event in the lines that were counted by columns."""
-        look, sums, event = self._looked_into[name], self.sums, name + b": "
-        width, start = self._width, self._start
-        text_at = start + len(event)
-        for line in lines:
-            if line.startswith(event, start):
-                if others and (
-                    (line[:width], line[start - 2 : start + _NAME_WIDTH]) in others
-                ):
-                    continue
-                look(sums, name, line[text_at:])
-
-    def _learn(self, line: bytes, name: bytes) -> bool:
-        """Take a line of a new thread or event for a plain one, if it is one.
-
-        Plain is a line whose columns are those of the first one of the file; what it
-        means is worked out once, by the careful way.
-        """
-        found = _EVENT.fullmatch(line)
-        if found is None or found["file"] or found["what"].startswith(b"<stack trace>"):
-            return False
-        width = found.end("flags") if found["flags"] else found.start("time")
-        if not self._width:
-            self._width, self._start = width, found.start("what")
-        what = _NAME.match(found["what"])
-        meant = what or _FUNCTION.fullmatch(found["what"])
-        known = meant is not None and name == (what["name"] if what else found["what"])
-        if width != self._width or not known or not meant or name == b"function":
-            return False
-        key = line[:width], name
-        self._close()
-        self._plain[key] = self._plain.get(key, 0) + 1
-        kind = b"event" if what else b"function"
-        self._meant[key] = (
-            kind + b" " + meant["name"],
-            found["flags"] or b"",
-            found["comm"],
-        )
-        self._last = (meant["name"], found["comm"])
-        text = (what["text"] or b"") if what else b""
-        if text[:1] == b"(":
-            self._looked_into.setdefault(name, _probe)
-        if name in self._looked_into:
-            self._looked_into[name](self.sums, name, text)
-        return True
-
-    def _times(self, block: bytes) -> None:
-        """Keep the times of the first and the last event of a block."""
-        first, last = block[:8192].split(b"\n"), block[-8192:].split(b"\n")
-        for some in (first, reversed(last)):
-            events = (one for one in map(_EVENT.fullmatch, some) if one)
-            for found in events:
-                if not found["what"].startswith(b"<stack trace>"):
-                    self._seen([found["time"]])
-                    break
-
-    def gathered(self) -> Sums:
-        """Return the sums of all blocks."""
-        self._close()
-        for key, count in self._plain.items():
-            what, flags, comm = self._meant[key]
-            kind, _, name = what.partition(b" ")
-            table = self.sums.events if kind == b"event" else self.sums.functions
-            table[name, flags, comm] = table.get((name, flags, comm), 0) + count
-        self._plain.clear()
-        return self.sums
-
-    def _line(self, line: bytes) -> None:
-        """Count a line of any form."""
-        if self._stack is not None and line.startswith(b" => "):
-            self._stack.append(line[4:].strip())
-            return
-        found = next((one for match in self._patterns if (one := match(line))), None)
-        if found is None:
-            self._other(line)
-            return
-        parts = found.groupdict()
-        what, comm = parts["what"], parts.get("comm") or b""
-        if what.startswith(b"<stack trace>"):
-            self._close()
-            self._stack = []
-            return
-        if parts.get("time") and b"." in parts["time"]:
-            self._seen([parts["time"]])
-        self._close()
-        self._count(what, parts.get("flags") or b"", comm)
-
-    def _count(self, what: bytes, flags: bytes, comm: bytes) -> None:
-        """Count an event, or a call of the function tracer."""
-        named, function = _NAME.match(what), _FUNCTION.match(what)
-        if named and named["name"] == b"function" and named["text"]:
-            named, function = None, _FUNCTION.match(named["text"])
-        table = self.sums.events
-        if named:
-            name, text = named["name"], (named["text"] or b"").strip()
-            look = self._looked_into.get(name, _probe if text[:1] == b"(" else None)
-            if look:
-                look(self.sums, name, text)
-        elif function:
-            name, table = function["name"], self.sums.functions
-        else:
-            self._other(what)
-            return
-        table[name, flags, comm] = table.get((name, flags, comm), 0) + 1
-        self._last = (name, comm)
-
-    def _close(self) -> None:
-        """Add the stack that was read."""
-        if self._stack:
-            event, comm = self._last
-            key = event, comm, tuple(self._stack)
-            self.sums.stacks[key] = self.sums.stacks.get(key, 0) + 1
-        self._stack = None
-
-    def _other(self, line: bytes) -> None:
-        """Look at a line that is no event: what was lost, a header, or neither."""
-        if lost := _LOST.search(line):
-            self.sums.gaps += 1
-            self.sums.lost += int(lost[1] or 0)
-        elif line.strip() and not line.startswith(b"#") and not _HEADERS.match(line):
-            self.sums.odd += 1
-            self.sums.first_odd = self.sums.first_odd or _text(line.strip()[:60])
-
-    def _seen(self, times: Iterable[bytes]) -> None:
-        """Keep the earliest and the latest time, where they are seconds."""
-        for time in times:
-            if b"." not in time:
-                self.sums.ticks = True
-                continue
-            first, last = self.sums.times or (float(time), float(time))
-            self.sums.times = [min(first, float(time)), max(last, float(time))]
-
-
-def _allocated(sums: Sums, event: bytes, text: bytes) -> None:
-    """Count an allocation by its call site and the bytes that were given."""
-    start = text.find(b"call_site=") + 10
-    end = text.find(b" ", start)
-    given = text.find(b"bytes_alloc=") + 12
-    last = text.find(b" ", given)
-    size = text[given:last] if given >= 12 and last > 0 else b""
-    if start >= 10 and end > 0:
-        _add(sums, event, "call_site", text[start:end].partition(b"+")[0], size)
-
-
-def _allocated_in(sums: Sums, event: bytes, block: bytes, count: int) -> bool:
-    """Count so many allocations of a block at once; say whether that was possible."""
-    if event not in _ALLOCATES:
-        return False
-    found = re.findall(b": " + event + _ALLOCATION, block)
-    if len(found) != count:
-        return False
-    for (site, size), number in Counter(found).items():
-        entry = sums.sites.setdefault((event, "call_site", site), [0, 0])
-        entry[0] += number
-        entry[1] += number * int(size)
-    return True
-
-
-def _freed(sums: Sums, event: bytes, text: bytes) -> None:
-    """Count a packet that was thrown away by the reason, where it is told."""
-    before, _, reason = text.rpartition(b"reason: ")
-    if before:
-        _add(sums, event, "reason", reason.strip(), b"")
-
-
-def _probe(sums: Sums, event: bytes, text: bytes) -> None:
-    """Count an event of a kprobe by its place: ``(symbol+0x0/0x300) arguments``."""
-    _add(sums, event, "probe", text[: text.find(b")") + 1], b"")
-
-
-def _add(sums: Sums, event: bytes, kind: str, site: bytes, size: bytes) -> None:
-    entry = sums.sites.get((event, kind, site))
-    if entry is None:
-        entry = sums.sites[event, kind, site] = [0, 0]
-    entry[0] += 1
-    entry[1] += int(size) if size.isdigit() else 0
-
-
-_SITES: Final[dict[bytes, Callable[[Sums, bytes, bytes], None]]] = {
-    **dict.fromkeys(_ALLOCATES, _allocated),
-    b"kfree_skb": _freed,
-}
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", errors="replace")
-
-
-# ---- the loader ---------------------------------------------------------------------
+_BY_TRACE_CMD: Final = re.compile(rb"\d: \w+: {2,}|^(?:\S+: )?cpus=", re.MULTILINE)
 
 
 def sniff(raw: RawFile) -> bool:
@@ -398,29 +37,22 @@ def sniff(raw: RawFile) -> bool:
     if raw.data.startswith(b"# tracer: "):
         return not raw.data.startswith(_GRAPHS)
     lines = [one for one in raw.data[:8192].split(b"\n")[:60] if one.strip()]
-    lines = [one for one in lines if one[:1] != b"#" and not _HEADERS.match(one)]
-    fitting = sum(bool(_EVENT.fullmatch(one.rstrip(b"\r"))) for one in lines)
+    lines = [one for one in lines if one[:1] != b"#" and not HEADERS.match(one)]
+    fitting = sum(bool(EVENT.fullmatch(one.rstrip(b"\r"))) for one in lines)
     graphs = sum(b"|" in one and b"us |" in one for one in lines)
     return 0 < len(lines) <= 2 * fitting and graphs == 0
 
 
-def reader(head: bytes) -> _Reader:
-    """Return a reader for a trace that begins like this."""
-    body = [one for one in head[:8192].split(b"\n") if one and one[:1] != b"#"]
-    return _Reader(bare=bool(body) and _BARE.fullmatch(body[0]) is not None)
-
-
 def load(raw: RawFile) -> Capture:
     """Count the events of a trace in memory."""
-    sums = large.of_memory(reader(raw.data[: 2**20]), raw.data)
+    sums = large.of_memory(events.reader(raw.data[: 2**20]), raw.data)
     assert isinstance(sums, Sums)
     return _capture(raw, [sums], cut=not raw.data.endswith(b"\n"))
 
 
 def load_large(file: LargeFile) -> Capture:
     """Count the events of a large trace, with every CPU."""
-    head = file.head.data
-    found = large.parts(file, "ftrace", lambda: reader(head))
+    found = large.parts(file, events)
     sums = [one for one in found if isinstance(one, Sums)]
     return _capture(file.head, sums, cut=file.cut)
 
@@ -435,9 +67,9 @@ def _capture(raw: RawFile, parts: list[Sums], *, cut: bool) -> Capture:
         facts["entries_written"] = int(entries[2])
     if times:
         facts |= {"first_s": min(times), "last_s": max(times)}
-    events = _summed(one.events for one in parts)
-    facts["events"] = sum(events.values())
-    _counts(out, "event", events)
+    counted = _summed(one.events for one in parts)
+    facts["events"] = sum(counted.values())
+    _counts(out, "event", counted)
     _counts(out, "calls", _summed(one.functions for one in parts))
     _of_sites(out, parts)
     _doubts(out, parts, entries and (int(entries[1]), int(entries[2])), cut=cut)
@@ -454,14 +86,11 @@ def _capture(raw: RawFile, parts: list[Sums], *, cut: bool) -> Capture:
 
 def _padded(raw: RawFile) -> bool:
     """Say whether trace-cmd padded the names of events, or told the CPUs."""
-    return (
-        re.search(rb"\d: \w+: {2,}|^(?:\S+: )?cpus=", raw.data[:4096], re.MULTILINE)
-        is not None
-    )
+    return _BY_TRACE_CMD.search(raw.data[:4096]) is not None
 
 
-def _summed(tables: Iterable[Mapping[_Key, int]]) -> dict[_Key, int]:
-    total: dict[_Key, int] = {}
+def _summed(tables: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
+    total: dict[Key, int] = {}
     for table in tables:
         for (name, flags, comm), count in table.items():
             key = name, flags if _context(flags) else b"", comm.strip()
@@ -469,13 +98,13 @@ def _summed(tables: Iterable[Mapping[_Key, int]]) -> dict[_Key, int]:
     return total
 
 
-def _counts(out: Reading, family: str, table: Mapping[_Key, int]) -> None:
+def _counts(out: Reading, family: str, table: Mapping[Key, int]) -> None:
     """Add how often everything happened, by context and thread if told."""
     kinds: dict[str, dict[tuple[str, ...], int]] = {"": {}, "context": {}, "thread": {}}
     for (name, flags, comm), count in table.items():
-        metric = f"{family}:{_text(name)}"
+        metric = f"{family}:{decoded(name)}"
         for kind, label in (("", ""), ("context", _context(flags)), ("thread", comm)):
-            told = _text(label) if isinstance(label, bytes) else label
+            told = decoded(label) if isinstance(label, bytes) else label
             if not kind or told:
                 key = (metric, told)
                 kinds[kind][key] = kinds[kind].get(key, 0) + count
@@ -507,30 +136,32 @@ def _of_sites(out: Reading, parts: list[Sums]) -> None:
     if allocations:
         out.whole("alloc_count", sum(count for count, _size in allocations))
     for (event, kind, site), (count, size) in sites.items():
-        labels = {kind: _text(site)}
+        labels = {kind: decoded(site)}
         if kind == "call_site":
-            out.whole("alloc_count", count, {"event": _text(event), **labels})
-            out.whole(f"event:{_text(event)}_bytes", size, labels)
+            out.whole("alloc_count", count, {"event": decoded(event), **labels})
+            out.whole(f"event:{decoded(event)}_bytes", size, labels)
         elif kind == "reason":
-            out.whole(f"event:{_text(event)}", count, labels)
+            out.whole(f"event:{decoded(event)}", count, labels)
         elif probed := _PROBED.match(site):
-            out.whole(f"calls:{_text(probed[1])}", count, {"probe": _text(event)})
+            out.whole(f"calls:{decoded(probed[1])}", count, {"probe": decoded(event)})
 
 
 def _profiles(parts: list[Sums], lost: int | None) -> Iterator[Profile]:
     """Yield the stack traces, a profile an event."""
-    events: dict[bytes, list[Stack]] = {}
+    by_event: dict[bytes, list[Stack]] = {}
     for part in parts:
         for (event, comm, frames), count in part.stacks.items():
             stack = Stack(
-                frames=tuple(_text(one) for one in reversed(frames)),
+                frames=tuple(decoded(one) for one in reversed(frames)),
                 weight=count,
                 samples=count,
-                comm=_text(comm.strip()) or None,
+                comm=decoded(comm.strip()) or None,
             )
-            events.setdefault(event, []).append(stack)
-    for event, stacks in events.items():
-        yield Profile(event=_text(event), unit="event", stacks=tuple(stacks), lost=lost)
+            by_event.setdefault(event, []).append(stack)
+    for event, stacks in by_event.items():
+        yield Profile(
+            event=decoded(event), unit="event", stacks=tuple(stacks), lost=lost
+        )
 
 
 def _doubts(

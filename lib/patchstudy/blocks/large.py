@@ -16,10 +16,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Final, Protocol
 
 from patchstudy.errors import CaptureError
@@ -75,6 +77,11 @@ class Reader(Protocol):
         ...
 
 
+def decoded(data: bytes) -> str:
+    """Return the text of bytes; what is no UTF-8 is replaced."""
+    return data.decode("utf-8", errors="replace")
+
+
 def large(path: Path) -> LargeFile | None:
     """Return a file above ``LARGE`` without reading it into memory; None for others.
 
@@ -110,24 +117,22 @@ def of_memory(reader: Reader, data: bytes) -> object:
     return reader.gathered()
 
 
-def parts(file: LargeFile, module: str, make: Callable[[], Reader]) -> list[object]:
+def parts(file: LargeFile, module: ModuleType) -> list[object]:
     """Return what the readers of the parts of a file gathered, in its order.
 
     Parameters
     ----------
     module
-        Name of the loader; its ``reader(head)`` makes a reader in each process.
-    make
-        Makes the same reader here, to find the borders.
+        One of this package; its ``reader(head)`` makes a reader, in each process.
 
     Raises
     ------
     CaptureError
         If a part cannot be read.
     """
-    cuts = list(_cuts(file, make(), _cpus()))
-    places = list(pairwise(cuts))
-    running = [_started(file, module, *place) for place in places[1:]]
+    make = partial(module.reader, file.head.data)
+    places = list(pairwise(_cuts(file, make(), _cpus())))
+    running = [_started(file, module.__name__, *place) for place in places[1:]]
     try:
         found = [_part(make(), file.path, *places[0])]
         return found + [_result(file, one) for one in running]
@@ -169,7 +174,7 @@ def _started(
         [
             sys.executable,
             "-m",
-            "patchstudy.loaders.large",
+            "patchstudy.blocks.large",
             module,
             str(file.path),
             str(start),
@@ -225,11 +230,11 @@ def _part(reader: Reader, path: Path, start: int, end: int) -> object:
 
 
 def _main(module: str, name: str, start: str, end: str) -> None:
-    """Read one part with the reader of a loader, and write what it gathered."""
+    """Read one part with the reader of a module, and write what it gathered."""
     path = Path(name)
     with path.open("rb") as file:
         head = file.read(_HEAD)
-    reader = import_module(f"patchstudy.loaders.{module}").reader(head)
+    reader = import_module(module).reader(head)
     sys.stdout.buffer.write(pickle.dumps(_part(reader, path, int(start), int(end))))
 
 
