@@ -18,7 +18,7 @@ from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import line_end
 from patchstudy.metrics import metric
 from patchstudy.records import KINDS, Capture, Measurement, RawFile
-from patchstudy.stats import printed
+from patchstudy.rounding import printed
 from patchstudy.units import to_base
 
 _NEEDED = ("metric", "unit", "value")

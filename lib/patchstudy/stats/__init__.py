@@ -1,5 +1,6 @@
 """Estimates and tests on plain arrays; this floor knows nothing of networks."""
 
+from patchstudy.rounding import Bounds, difference, printed, quotient, within
 from patchstudy.stats.blocked import blocked_permutation_p, smallest_blocked_p
 from patchstudy.stats.estimates import (
     Effect,
@@ -39,7 +40,6 @@ from patchstudy.stats.ranks import (
     superiority,
     walsh,
 )
-from patchstudy.stats.rounding import Bounds, difference, printed, quotient, within
 from patchstudy.stats.shape import (
     Gap,
     gap,
