@@ -78,14 +78,11 @@ def read(path: str | Path) -> tuple[Published, ...]:
 
 
 def _published(row: dict[str, str]) -> Published:
-    sides = [_printed(row[name]) for name in ("baseline", "patched")]
-    base, new = sides
-    known = base is not None and new is not None and base.low > 0 and new.value > 0
-    return Published(
-        row=row,
-        runs=runs_of(row["runs_per_arm"]),
-        ratio=stats.quotient(new, base) if known else None,
-    )
+    base, new = _printed(row["baseline"]), _printed(row["patched"])
+    ratio = None
+    if base is not None and new is not None and base.low > 0 and new.value > 0:
+        ratio = stats.quotient(new, base)
+    return Published(row=row, runs=runs_of(row["runs_per_arm"]), ratio=ratio)
 
 
 def _printed(text: str) -> stats.Bounds | None:
