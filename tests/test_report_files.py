@@ -2,7 +2,10 @@
 
 import os
 import stat
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +63,17 @@ def test_only_plain_names_are_written(tmp_path, name):
     with pytest.raises(ValueError, match="is not a plain file name"):
         write_all(tmp_path, {name: b""})
     assert names(tmp_path) == []
+
+
+def test_a_full_disk_and_a_writer_that_is_killed_leave_whole_files():
+    script = Path(__file__).parents[1] / "benchmarks" / "faults.py"
+    done = subprocess.run(
+        [sys.executable, script, "--kills", "3"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "quota: File too large; the old files are whole" in done.stdout
+    assert "3 kills, seed 1: every file whole" in done.stdout

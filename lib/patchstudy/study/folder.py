@@ -253,8 +253,8 @@ def _require_runs(study: Study) -> None:
         )
         kind = StudyError if study.leftovers else NoRunsError
         raise kind(
-            f"{study.folder}: no run of {' or '.join(missing)} under the layout "
-            f"{study.design.layout!r}{hint}"
+            printable(f"{study.folder}: no run of {' or '.join(missing)} under the ")
+            + f"layout {study.design.layout!r}{hint}"
         )
     _require_block(study)
 
