@@ -183,3 +183,18 @@ def test_the_corpus_gives_its_values(shared):
         if mean is not None:
             assert told == pytest.approx(mean / 1000, rel=5e-3), name
         assert found.facts["duplicates"] == wanted.get("duplicates", 0)
+
+
+def test_the_stamp_of_the_first_answer_tells_the_start():
+    stamped = (
+        "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n"
+        "[1700000000.500000] 64 bytes from 192.0.2.1: icmp_seq={} time=700 ms\n\n"
+        "--- 192.0.2.1 ping statistics ---\n"
+        "1 packets transmitted, 1 received, 0% packet loss, time 0ms\n"
+        "rtt min/avg/max/mdev = 700.0/700.0/700.0/0.000 ms\n"
+    )
+    first = ping.load(RawFile.of(Path("run.txt"), stamped.format(1).encode()))
+    assert first.started_at == "2023-11-14T22:13:19Z"
+    later = ping.load(RawFile.of(Path("run.txt"), stamped.format(2).encode()))
+    assert later.started_at is None
+    assert "clock-unknown" in {one.code for one in later.caveats}

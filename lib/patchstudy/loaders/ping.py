@@ -18,13 +18,15 @@ What the values are (ping's sources and captured runs):
 
 ``mdev`` and ``stddev`` are standard deviations of the round trip, no jitter: a fact.
 All values are of the whole run. No number depends on the locale: a decimal comma is
-refused. ping writes no date; time stamps of ``-D`` are those of the answers.
+refused. ping writes no date; the start is known where ``-D`` stamps the first answer
+(seconds since 1970): that time less its round trip.
 """
 
 import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from statistics import fmean, median
 from typing import Final
 
@@ -64,6 +66,10 @@ _RTT: Final = re.compile(
 _REPLY: Final = re.compile(
     r"\d+ bytes from .*\b(?:icmp_|icmp6_)?(?:seq|req)=\d+.*\btime[=<](\S+) ?ms(.*)"
 )
+_STAMPED: Final = re.compile(
+    r"^\[(\d{9,10}\.\d{6})\] \d+ bytes from .*\bicmp_seq=1\b.*"
+    r"\btime=(\d{1,6}(?:\.\d+)?) ms"
+)
 _PAYLOAD: Final = re.compile(r"[):] ?(\d{1,6})(?:\(\d+\))? (?:data )?bytes")
 _SIZE6: Final = re.compile(r"^PING6\(\d+=40\+8\+(\d{1,6}) bytes\)")
 _NUMBER: Final = re.compile(r"\d{1,12}(?:\.\d+)?")
@@ -96,11 +102,15 @@ def load(raw: RawFile) -> Capture:
     reading = Reading()
     _loss(page, reading)
     _times(page, reading)
-    reading.note("clock-unknown", "ping writes no date; when it started is not known")
+    started_at = _started_at(lines)
+    if started_at is None:
+        text = "ping writes no date; when it started is not known"
+        reading.note("clock-unknown", text)
     return Capture(
         path=raw.path,
         sha256=raw.digest,
         tool="ping",
+        started_at=started_at,
         workload=_workload(page),
         measurements=tuple(reading.measurements),
         facts=_facts(page),
@@ -208,6 +218,16 @@ def _replies(
         match = _REPLY.search(line)
         if match:
             yield _number(raw, match[1], str(number)), "DUP!" in match[2]
+
+
+def _started_at(lines: list[tuple[int, str]]) -> str | None:
+    """Return when the first request left, in UTC; None without its stamped answer."""
+    for _, line in lines:
+        match = _STAMPED.match(line)
+        if match:
+            moment = float(match[1]) - float(match[2]) * _MS
+            return f"{datetime.fromtimestamp(moment, tz=UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return None
 
 
 def _summary(raw: RawFile, lines: list[tuple[int, str]]) -> dict[str, float]:
