@@ -140,8 +140,18 @@ def ratio_of_means(
 ) -> stats.Estimate:
     """Ratio of the arithmetic means less 1, as a change is written (Fieller 1954)."""
     old, patched = (rows["value"].to_numpy(dtype=float) for rows in (base, new))
-    found = stats.fieller(old, patched, confidence)
+    power = power_of_two(np.concatenate([old, patched]))
+    sides = (np.ldexp(side, -power) for side in (old, patched))
+    found = stats.fieller(*sides, confidence)
     return replace(found, value=found.value - 1, low=found.low - 1, high=found.high - 1)
+
+
+def power_of_two(values: Values) -> int:
+    """Return the power of two that brings the largest value to 0.5..1.
+
+    To scale by it changes no digit, and squares no longer overflow.
+    """
+    return math.frexp(float(np.abs(values).max()))[1]
 
 
 def counted(base: pd.DataFrame, new: pd.DataFrame, confidence: float) -> Counted | None:

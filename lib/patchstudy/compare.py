@@ -169,6 +169,8 @@ def compare(
     ------
     GrainError
         If the table is not one of experimental units.
+    ValueError
+        If one of its values is not finite.
     """
     _require_units(units)
     found = []
@@ -195,6 +197,8 @@ def _require_units(units: pd.DataFrame) -> None:
             "compare needs the table of experimental units that tables.per_unit makes; "
             "rows of intervals or runs of another table are not replicates"
         )
+    if not np.isfinite(units["value"].to_numpy(dtype=float)).all():
+        raise ValueError("the table of units has a value that is not finite")
     names = ["question", "variant", "unit"]
     if units.duplicated(names).any():
         twice = units.loc[units.duplicated(names), "unit"].iloc[0]
@@ -567,6 +571,14 @@ def _floor(rows: pd.DataFrame, scale: Scale) -> float:
     return stats.resolution_floor(float(step), mean)
 
 
+def _deviation(numbers: companions.Values) -> float:
+    """Return the standard deviation; squares of huge values do not overflow."""
+    if len(numbers) < 2:
+        return 0.0
+    power = companions.power_of_two(numbers)
+    return math.ldexp(float(np.ldexp(numbers, -power).std(ddof=1)), power)
+
+
 def _summary(values: pd.Series) -> Summary | None:
     """Describe the values of one variant; None where there are none."""
     if values.empty:
@@ -578,7 +590,7 @@ def _summary(values: pd.Series) -> Summary | None:
         mean=float(numbers.mean()),
         geometric_mean=float(np.exp(np.log(numbers).mean())) if positive else None,
         median=float(np.median(numbers)),
-        sd=float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0,
+        sd=_deviation(numbers),
         low=float(numbers.min()),
         high=float(numbers.max()),
     )

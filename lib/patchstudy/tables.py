@@ -171,10 +171,12 @@ def per_unit(runs: pd.DataFrame, asked: Iterable[Question]) -> pd.DataFrame:
 
 def series(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
     """Return the rows of ``per_run`` or ``per_interval`` that answer a question."""
-    rows = runs[runs["metric"] == question.planned.metric.name]
+    wanted = runs["metric"].to_numpy() == question.planned.metric.name
     for column in ("device", "workload", "tool", "place"):
-        rows = rows[rows[column] == getattr(question, column)]
-    return rows[[labels == question.labels for labels in rows["labels"]]]
+        wanted = wanted & (runs[column].to_numpy() == getattr(question, column))
+    labels = runs["labels"].to_numpy()
+    places = np.flatnonzero(wanted)
+    return runs.iloc[[at for at in places if labels[at] == question.labels]]
 
 
 # ---- rows of runs -------------------------------------------------------------------
