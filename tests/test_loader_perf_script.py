@@ -117,6 +117,28 @@ def test_samples_with_and_without_a_period_are_read_as_whole_records(head):
     assert (sums.in_lines, sum(one for one, _period in sums.table.values())) == (0, 3)
 
 
+@pytest.mark.parametrize(
+    ("head", "stack"),
+    [
+        ("a 12/12 [001] K     2.5:  9 cycles:", ("\t ff81 do_it+0x1 ([k])\n",)),
+        ("a 12 Ku    2.5:  9 cycles:", ("\t ff81 do_it+0x1 ([k])\n",)),
+        (
+            "a 12 2.5:  9 cycles:",
+            ("\t ff81 do_it+0x1 ([k])\n", " 0xf1/0xf2/P/-/-/5  0xf3/0xf4/M/-/-/0 \n"),
+        ),
+        ("a 12 2.5:  9 cycles:  ff81 do_it+0x1 ([k]) 0xf1/0xf2/P/-/-/5", ()),
+        ("a 12 2.5:  9 cycles:  ff81 do_it+0x1 (/a/b/c/d/e/f/g/k)", ()),
+    ],
+)
+def test_modes_and_branches_beside_a_stack_change_nothing(head, stack):
+    capture = read((f"{head}\n" + "".join(stack) + "\n") * 3)
+    [profile] = capture.profiles
+    [found] = profile.stacks
+    assert (profile.event, found.comm, found.frames) == ("cycles", "a", ("do_it",))
+    assert (found.weight, capture.facts["first_s"]) == (27, 2.5)
+    assert not capture.caveats
+
+
 def test_a_word_where_the_time_should_be_is_no_time():
     capture = read("a 12 foo: bar: x\n\t ffffffff81 do_it+0x1 ([k])\n\n" + SAMPLE)
     assert capture.facts["first_s"] > 0

@@ -13,7 +13,7 @@ from patchstudy.blocks.large import decoded
 
 HEADER: Final = re.compile(
     rb"\s*(?P<comm>\S.{0,63}?)\s+-?\d+(?:/-?\d+)?\s+"  # comm, pid/tid
-    rb"(?:\[\d+\]\s+)?"
+    rb"(?:\[\d+\]\s+)?(?:[KUHGgMESu]{1,6}\s+)?"  # cpu, misc
     rb"(?:(?P<time>\d+\.\d+):\s+)?"
     rb"(?:(?P<period>\d+)\s+)?"
     rb"(?P<event>[^\s\d\[]\S*):(?:\s+(?P<rest>.*))?$"
@@ -29,6 +29,8 @@ _LOST: Final = re.compile(rb"PERF_RECORD_LOST\w*:?.*?\blost(?: samples)?:? (\d{1
 _FRAME: Final = re.compile(rb"\s*[0-9a-f]{1,16}(?:[ \t]+(\S.*)?)?$")
 INDENTED: Final = re.compile(rb"(?:\t| {4,})\s*[0-9a-f]{1,16} \S")
 ONE_LINE: Final = re.compile(rb"\s*[0-9a-f]{1,16}[ \t]+\S.*\)\s*$")
+#: Branches: ``from/to/P/-/-/5``, any number of them.
+_BRANCHES: Final = re.compile(rb"(?:\s+[^\s/()]+(?:/[^\s/()]*){5,8}(?=\s|$))+\s*$")
 _ADDRESS: Final = re.compile(rb"[0-9a-f]{1,16}")
 #: Symbol, offset and object without anything that could be taken for another.
 _EASY: Final = re.compile(rb"[^\s+()]+(?:\+0x[0-9a-f]+)? \([^\s()]+\)")
@@ -308,7 +310,7 @@ class _Reader:
             self._head = max(self._head, 0) if self._heads else self._number(None, None)
         elif inside and self._stack and line.startswith(b"  ") and b":" in line:
             self._source(line)
-        else:
+        elif not (inside and _BRANCHES.match(line)):
             self.sums.odd += 1
             self.sums.first_odd = self.sums.first_odd or decoded(line.strip()[:60])
 
@@ -330,7 +332,7 @@ class _Reader:
         """Begin a sample with its first line."""
         if self._head >= 0:
             self._close()
-        rest = found["rest"] or b""
+        rest = _BRANCHES.sub(b"", b" " + (found["rest"] or b""))
         self._head = self._number(found["event"], found["comm"] or None)
         self._period = int(found["period"] or 0)
         self._beside = self._frames[rest] if ONE_LINE.match(rest) else 0

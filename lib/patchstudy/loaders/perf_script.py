@@ -5,7 +5,8 @@ frames by ``sample__fprintf_callchain``). A sample is a line ``comm pid/tid [cpu
 period event:``, of which ``-F`` leaves out any field, then a line ``ip symbol+offset
 (object)`` a frame, the leaf first, then a blank line. Without call chains the one frame
 stands on the first line. Between samples may stand ``PERF_RECORD_`` lines, which are
-passed over, but for those that say what was lost. simpleperf writes the same with tabs.
+passed over, but for those that say what was lost; so are branch stacks. simpleperf
+writes the same with tabs.
 
 Each event is a profile of its own. Weights are the periods, in ns for cpu-clock and
 task-clock and else in events, or samples where no period is printed. A frame is the
