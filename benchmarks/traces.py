@@ -10,11 +10,15 @@ For each of perf script and ftrace events it prints
   stackcollapse-perf.pl read 12.6 MB per CPU-second where a loop read 52.8, TRAPpy 1.7
   where a loop read 66.3 (one machine, one run);
 - the peak memory of a process, and the wall time.
+
+``--stackcollapse FILE`` runs that Perl script of FlameGraph on the same perf script,
+and prints its own MB per CPU-second and the true ratio.
 """
 
 import argparse
 import os
 import resource
+import subprocess
 import tempfile
 import time
 from collections import Counter
@@ -43,7 +47,10 @@ def repeated(path: Path, source: str) -> Path:
     lines = (GOLDEN / source).read_bytes().splitlines(keepends=True)
     header = b"".join(one for one in lines if one.startswith(b"#"))
     body = b"".join(one for one in lines if not one.startswith(b"#"))
-    path.write_bytes(header + body * (SIZE // len(body)))
+    with path.open("wb") as file:  # the peak memory is to be that of the loader
+        file.write(header)
+        for _ in range(SIZE // len(body)):
+            file.write(body)
     return path
 
 
@@ -101,10 +108,23 @@ def measure(kind: str, path: Path, plainly: Callable[[Path], int]) -> str:
     )
 
 
+def against(script: Path, path: Path) -> str:
+    """Compare the loader with stackcollapse-perf.pl itself on one file."""
+    size = path.stat().st_size / 1e6
+    ours, _capture = cpu_s(lambda: loaders.load(path))
+    command = ["perl", str(script), str(path)]
+    its, _done = cpu_s(lambda: subprocess.run(command, check=True, capture_output=True))
+    return (
+        f"perf: {size / ours:.0f} MB per CPU-second, {script.name} {size / its:.1f}:"
+        f" x {its / ours:.1f}"
+    )
+
+
 def main() -> int:
     """Print one line a kind of trace."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--perf", type=Path, help="a large text of perf script")
+    parser.add_argument("--stackcollapse", type=Path, help="stackcollapse-perf.pl")
     parser.add_argument("--ftrace", type=Path, help="a large text of ftrace events")
     told = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -112,6 +132,8 @@ def main() -> int:
             Path(folder) / "perf", "perf_script/cap-multi-events.txt"
         )
         print(measure("perf", perf, plain_perf), flush=True)
+        if told.stackcollapse:
+            print(against(told.stackcollapse, perf), flush=True)
         ftrace = told.ftrace or repeated(
             Path(folder) / "ftrace", "ftrace/cap-kmalloc-before.txt"
         )
