@@ -2,7 +2,8 @@
 
 A simulated study of 40 units and 12 metrics, once through everything between its raw
 file and its findings, against SciPy's Welch test alone on the same numbers. CPU time of
-this process, the best of some rounds; exit status 1 where the analysis takes a second.
+this process, the best of some rounds; exit status 1 where it takes too many times as
+much, a bar that holds on any machine and whatever else runs there.
 """
 
 import argparse
@@ -26,7 +27,8 @@ from patchstudy.study import Study, open_study
 
 UNITS: Final = 20  # of each variant
 COUNT: Final = 12
-LIMIT_S: Final = 1.0
+#: Times the CPU time of SciPy's test alone; some 20 were measured.
+LIMIT: Final = 50
 #: Metrics that are compared as ratios and have a better direction, first.
 NAMES: Final = tuple(
     sorted(
@@ -106,7 +108,7 @@ def main() -> int:
     print(f"{2 * UNITS} units, {COUNT} metrics, CPU time")
     for name, seconds in found.items():
         print(f"{name:36} {1000 * seconds:7.1f} ms {seconds / alone:7.1f} times")
-    return int(max(found.values()) >= LIMIT_S)
+    return int(max(found.values()) >= LIMIT * alone)
 
 
 if __name__ == "__main__":

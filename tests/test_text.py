@@ -124,7 +124,7 @@ def test_the_block_keeps_the_laws(name, assessed):
 def test_the_block_says_what_was_decided_and_what_was_not_measured(name, assessed):
     assessment = assessed(name)
     lines = text(assessment).splitlines()
-    assert lines[0].startswith(f"{name}: {assessment.decision}")
+    assert lines[0].startswith(f"{assessment.study.title}: {assessment.decision}")
     assert any(line.startswith("Design: unit of analysis ") for line in lines)
     words = " ".join(lines)
     for one in assessment.study.design.not_measured:

@@ -141,8 +141,8 @@ def ratio_of_means(
     """Ratio of the arithmetic means less 1, as a change is written (Fieller 1954)."""
     old, patched = (rows["value"].to_numpy(dtype=float) for rows in (base, new))
     power = power_of_two(np.concatenate([old, patched]))
-    sides = (np.ldexp(side, -power) for side in (old, patched))
-    found = stats.fieller(*sides, confidence)
+    old, patched = (np.ldexp(side, -power) for side in (old, patched))
+    found = stats.fieller(old, patched, confidence)
     return replace(found, value=found.value - 1, low=found.low - 1, high=found.high - 1)
 
 

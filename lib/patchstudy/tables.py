@@ -175,7 +175,7 @@ def series(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
     for column in ("device", "workload", "tool", "place"):
         wanted = wanted & (runs[column].to_numpy() == getattr(question, column))
     labels = runs["labels"].to_numpy()
-    places = np.flatnonzero(wanted)
+    places = np.flatnonzero(wanted).tolist()
     return runs.iloc[[at for at in places if labels[at] == question.labels]]
 
 
