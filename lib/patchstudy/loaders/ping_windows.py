@@ -29,7 +29,6 @@ from patchstudy.records import Capture, RawFile
 SOURCES: Final = {
     "loss": "1 - replies with a time / the first number of the summary (Sent)",
     "rtt_mean": "the mean of the times of all replies",
-    "rtt_p50": "the median of the same",
 }
 _HEAD: Final = re.compile(r"^\S.* \d{1,5} .*[:\uff1a]$")
 _REPLY: Final = re.compile(
