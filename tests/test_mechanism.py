@@ -110,3 +110,45 @@ def test_no_cost_is_known_without_packets(told):
     assert one.values == {"baseline": (), "patched": ()}
     assert one.holds is Holds.UNKNOWN
     assert "no known cost" in one.sentence
+
+
+def rows(metric, unit, baseline, patched):
+    """Files of profile runs with a value each, as a table of measurements."""
+    return {
+        f"d/{variant}/boot-9/profile-{at}/t.x.csv": (
+            f"metric,unit,value\n{metric},{unit},{value}\n"
+        )
+        for variant, values in (("baseline", baseline), ("patched", patched))
+        for at, value in enumerate(values)
+    }
+
+
+def test_a_time_and_its_change_are_told_in_the_units_of_time(told):
+    (one,) = told("alloc_time", rows("alloc_time", "us", [9, 9.2], [1.2, 1.3]))
+    assert one.holds is Holds.YES
+    assert one.sentence.startswith(
+        "alloc_time: 9.100 us in the baseline profile run, 1.250 us in the patched "
+        "profile run (means of 2 and 2 profiles, change -7.85 us [-8."
+    )
+    assert "pp" not in one.sentence
+
+
+def test_a_small_change_of_a_time_has_a_smaller_unit(told):
+    values = [9.059, 9.060, 9.061], [9.048, 9.049, 9.050]
+    (one,) = told("alloc_time", rows("alloc_time", "us", *values))
+    assert "change -11 ns [-13.3, -8.73]" in one.sentence
+
+
+def test_a_time_of_a_call_is_not_divided_by_packets(told):
+    files = rows("alloc_time", "us", [9, 9.2], [1.2, 1.3])
+    for name in tuple(files):
+        files[name] += "event:IpForwDatagrams,1,1000\n"
+    (one,) = told("alloc_time", files)
+    assert one.per_packet == {}
+    assert " packets" not in one.sentence
+
+
+def test_the_change_of_a_count_has_no_unit(told):
+    (one,) = told("event:copies", rows("event:copies", "1", [1000, 1010], [10, 12]))
+    assert "1,005 in the baseline profile run, 11 in" in one.sentence
+    assert "change -994 [" in one.sentence

@@ -15,10 +15,11 @@ import numpy as np
 
 from patchstudy import profiles, stats
 from patchstudy.calls import probed_functions
+from patchstudy.metrics import Kind
 from patchstudy.moved import moved, whole_run
 from patchstudy.stats import Estimate
 from patchstudy.study import Planned, Role, Run, Study
-from patchstudy.units import for_people, significant
+from patchstudy.units import for_people, prefix, significant
 
 #: Part of what there was from which a symbol or an event counts as gone.
 GONE: Final = 0.01
@@ -133,7 +134,8 @@ def _symbol_sentence(
 ) -> str:
     parts = [_symbol_part(found, one, share=share) for one in study.design.variants]
     said = f"{found.symbol} is in {' and '.join(parts)}"
-    return f"{said} ({_replicates(study, found.shares, change, '1' if share else 's')})"
+    units = ("%", "") if share else ("s", " per packet")
+    return f"{said} ({_replicates(study, found.shares, change, units)})"
 
 
 def _symbol_part(found: profiles.Evidence, variant: str, *, share: bool) -> str:
@@ -196,11 +198,15 @@ def _counter(
     packets: dict[str, tuple[float, ...]] = {}
     for run, value, _ in runs:
         values[run.variant] = (*values.get(run.variant, ()), value)
-        if moves := moved(run).packet:
+        counts = planned.metric.kind is Kind.COUNT  # a time is of a call already
+        if counts and (moves := moved(run).packet):
             rates[run.variant] = (*rates.get(run.variant, ()), value / moves)
             packets[run.variant] = (*packets.get(run.variant, ()), moves)
     complete = all(len(rates.get(one, ())) == len(x) for one, x in values.items())
     change, holds = _judged(study, planned.expect, rates if complete else values)
+    unit = planned.metric.unit
+    per = " per packet" if complete else ""
+    replicates = _replicates(study, values, change, (unit, per))
     symbol = _counter_name(planned, (run for run, _, _ in runs))
     return Explanation(
         device=cell[0],
@@ -213,8 +219,8 @@ def _counter(
         per_packet=rates,
         change=change,
         holds=holds,
-        sentence=_counter_sentence(study, symbol, (values, packets), change)
-        + _verdict(holds),
+        sentence=f"{symbol}: {_counter_parts(study, values, packets, unit)} "
+        f"({replicates})" + _verdict(holds),
         paths=tuple(f"{run.name}: {name}" for run, _, name in runs),
     )
 
@@ -230,22 +236,21 @@ def _counter_name(planned: Planned, runs: Iterable[Run]) -> str:
     return f"{name} of {labels}" if labels else name
 
 
-def _counter_sentence(
+def _counter_parts(
     study: Study,
-    symbol: str,
-    counts: tuple[Mapping[str, tuple[float, ...]], Mapping[str, tuple[float, ...]]],
-    change: Estimate | None,
+    values: Mapping[str, tuple[float, ...]],
+    packets: Mapping[str, tuple[float, ...]],
+    unit: str,
 ) -> str:
-    values, packets = counts
     parts = []
     for variant in study.design.variants:
         if variant not in values:
             continue
-        words = f"{_number(_mean(values[variant]))} in the {variant} profile run"
+        words = f"{_amount(_mean(values[variant]), unit)} in the {variant} profile run"
         if variant in packets:
             words += f" for {_number(_mean(packets[variant]))} packets"
         parts.append(words)
-    return f"{symbol}: {', '.join(parts)} ({_replicates(study, values, change, '1')})"
+    return ", ".join(parts)
 
 
 # ---- common -------------------------------------------------------------------------
@@ -292,19 +297,30 @@ def _replicates(
     study: Study,
     values: Mapping[str, Sequence[float]],
     change: Estimate | None,
-    unit: str,
+    units: tuple[str, str],
 ) -> str:
-    """Say how often it was profiled, and the change with its interval."""
+    """Say how often it was profiled, and the change with its interval.
+
+    ``units`` are the unit of the change and what it is per; the unit of a share is
+    ``"%"``, its change is in points.
+    """
     counts = [len(values.get(one, ())) for one in study.design.variants]
     if max(counts, default=0) <= 1:
         return "one profile each, no interval"
     several = f"means of {' and '.join(map(str, counts))} profiles"
     if change is None:
         return f"{several}, no interval"
-    scale, shown = (1e-9, " ns") if unit == "s" else (0.01, " pp")
-    numbers = [x / scale for x in (change.value, change.low, change.high)]
-    value, low, high = (f"{one:+.3g}" for one in numbers)
-    return f"{several}, change {value}{shown} [{low}, {high}]"
+    unit, per = units
+    ends = (change.value, change.low, change.high)
+    scale, shown = prefix(max(map(abs, ends)), unit) if unit != "%" else (0.01, "pp")
+    value, low, high = (f"{x / scale:+.3g}" for x in ends)
+    shown = "" if shown == "1" else f" {shown}"
+    return f"{several}, change {value}{shown}{per} [{low}, {high}]"
+
+
+def _amount(value: float, unit: str) -> str:
+    """Write a count, or a value with its unit."""
+    return _number(value) if unit in {"1", ""} else for_people(value, unit)
 
 
 def _mean(values: Sequence[float]) -> float:
