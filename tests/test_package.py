@@ -104,3 +104,18 @@ def test_an_installed_package_finds_its_files(wheel, tmp_path):
     shown = printed(program, cwd=tmp_path).split("\n")
     place = tmp_path / "site" / "patchstudy" / "notebooks" / "patch.ipynb"
     assert shown == [str(place), "True", "True"]
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["patchstudy.report.engine", "papermill", "patchstudy.report.registered"],
+)
+def test_the_engine_that_papermill_finds_is_ours_whoever_comes_first(first):
+    """papermill loads the entry point while our engine imports papermill."""
+    said = printed(
+        f"import {first}\n"
+        "from importlib.metadata import entry_points\n"
+        "told = entry_points(group='papermill.engine', name='patchstudy-warm')\n"
+        "print([one.load().nb_language.__qualname__ for one in told])\n"
+    )
+    assert said.strip() == "['WarmEngine.nb_language']"
