@@ -1,6 +1,8 @@
 """Claims of mails: how they are read, and what their own numbers and data say."""
 
+import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 
 from patchstudy import claims, stats
 from patchstudy.claims import Outcome, by_the_mail
@@ -462,3 +464,127 @@ def test_a_title_names_the_study_and_is_no_markup(write_study, turns):
     study = open_study(write_study(design, turns([1, 2, 3], [2, 3, 4])))
     assert study.title == "a *b* <i>\\1 c_d # e"
     assert text.text(assess(study)).startswith("a *b* <i>\\1 c_d # e: ")
+
+
+# ---- equal to a reference device (simulated values) ---------------------------------
+
+NEAR = [150 * (1 + at / 1000) for at in range(6)]
+SLOW = [100 * (1 + at / 1000) for at in range(6)]
+
+
+@pytest.fixture
+def beside(write_study, turns):
+    """Return a function that checks a simulated modem against a simulated dongle."""
+
+    def check(modem, dongle, *lines, name="driver/patch"):
+        other = turns(*dongle, device="dongle")
+        rows = [*turns(*modem, device="modem"), *other]
+        keys = ('metric = "throughput"', 'change = "equal"', 'reference = "dongle"')
+        folder = write_study(study(*keys, *lines), rows, name=name)
+        return assess(open_study(folder))
+
+    return check
+
+
+def data_of(assessment):
+    (one,) = claims.check(assessment)
+    assert one.mail.outcome is Outcome.OPEN
+    return one.data
+
+
+def test_a_patched_device_within_the_margin_of_the_reference_follows(beside):
+    (found,) = data_of(beside((SLOW, NEAR), ([150.2 * x / 150 for x in NEAR], [])))
+    assert (found.device, found.workload) == ("modem", "tcp")
+    assert found.outcome is Outcome.FOLLOWS
+    # oracle: both one-sided tests on logs (scipy.stats.ttest_ind, unequal variances)
+    assert found.found is not None
+    assert found.found.value == pytest.approx(150 / 150.2 - 1)
+    assert found.found.low > -0.02
+    assert found.found.high < 0.02
+    assert "within the margin of 2 %" in found.why
+    assert "6 runs against 6 of dongle, baseline" in found.why
+
+
+def test_the_two_one_sided_tests_decide(beside):
+    margin = np.log1p(0.02)
+    outcomes = set()
+    for ratio in (1.0, 1.01, 1.017, 1.0179, 1.0185, 1.019, 1.03):
+        other = [x * ratio for x in NEAR]
+        (found,) = data_of(beside((SLOW, NEAR), (other, []), name=f"by/n{ratio}"))
+        own, theirs = np.log(NEAR), np.log(other)
+        higher = ttest_ind(own + margin, theirs, equal_var=False, alternative="greater")
+        lower = ttest_ind(own - margin, theirs, equal_var=False, alternative="less")
+        same = max(higher.pvalue, lower.pvalue) < 0.05
+        outcomes.add(found.outcome)
+        # a real difference is equal only if the two-sided 95 % interval is inside
+        assert same or found.outcome is not Outcome.FOLLOWS, ratio
+    assert outcomes == {Outcome.FOLLOWS, Outcome.OPEN, Outcome.FAILS}
+
+
+def test_a_device_beyond_the_margin_does_not_follow(beside):
+    (found,) = data_of(beside((SLOW, [120.0, 121, 122]), (NEAR, [])))
+    assert found.outcome is Outcome.FAILS
+    assert "beyond the margin of 2 %" in found.why
+
+
+def test_no_difference_shown_is_no_equality(beside):
+    (found,) = data_of(beside(([100, 101, 99], [120, 180, 150]), ([150, 155, 145], [])))
+    assert found.outcome is Outcome.OPEN
+    assert found.why.startswith("inconclusive")
+
+
+def test_the_reference_is_taken_with_the_same_kernel_if_it_has_it(beside):
+    (found,) = data_of(beside((SLOW, NEAR), (SLOW, NEAR)))
+    assert found.outcome is Outcome.FOLLOWS
+    assert "of dongle, patched" in found.why
+
+
+def test_one_unit_each_cannot_be_equal(beside):
+    (found,) = data_of(beside(([200], [300]), ([300], [])))
+    assert (found.outcome, found.why) == (
+        Outcome.OPEN,
+        "1 and 1 units: no test of equality",
+    )
+
+
+def test_a_reference_that_was_not_measured_is_named(beside):
+    (found,) = data_of(beside((SLOW, NEAR), ([], [])))
+    assert found.why == "throughput of tcp was not measured on dongle"
+
+
+def test_what_is_doubted_of_the_reference_counts(write_study, turns):
+    late = [row | {"position": row["position"] + 100 * (row["variant"] == "patched")}
+            for row in turns(SLOW, NEAR, device="dongle")]  # fmt: skip
+    rows = [*turns(SLOW, NEAR, device="modem"), *late]
+    keys = ('metric = "throughput"', 'change = "equal"', 'reference = "dongle"')
+    (found,) = data_of(assess(open_study(write_study(study(*keys), rows))))
+    assert found.outcome is Outcome.OPEN
+    assert "confounded with time order" in found.why
+
+
+def test_a_claim_beside_a_reference_is_told_with_its_name(beside):
+    assessment = beside((SLOW, NEAR), (NEAR, []), 'device = "modem"')
+    told = " ".join(text.text(assessment).split())
+    assert "throughput equal to dongle follows by modem" in told
+    (one,) = results.results(assessment)["claims"]
+    assert one["reference"] == "dongle"
+    assert any("equal to dongle" in x for x in sections.claims(assessment).rows[0])
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (('change = "+5 %"',), "change: beside a reference device it must be 'equal'"),
+        (
+            ('change = "equal"', 'device = "dongle"'),
+            "reference: 'dongle' is the device",
+        ),
+        (('change = "equal"', 'patched = "3 Mbit/s"'), "patched: a claim beside a ref"),
+    ],
+)
+def test_a_claim_beside_a_reference_is_of_equality_alone(tmp_path, lines, words):
+    toml = study('metric = "throughput"', 'reference = "dongle"', *lines)
+    (tmp_path / "study.toml").write_text(toml, encoding="utf-8")
+    with pytest.raises(StudyError) as error:
+        read_design(tmp_path)
+    assert words in str(error.value)

@@ -191,6 +191,33 @@ def test_headroom_is_accepted_with_every_guard_answered(assessed):
     assert guards == {"safe", "harm, within margin"}
 
 
+def test_what_the_mail_says_of_headroom_stands_apart_and_decides_nothing(
+    assessed, finding
+):
+    found = assessed(HEADROOM)
+    modem = "mt7621-qmi-modem (published)"
+    one = finding(HEADROOM, "throughput", "tcp-routed", modem)
+    rounded = one.comparison.rounded
+    assert (one.verdict, one.comparison.change) == ("not assessable", None)
+    assert (rounded.value, rounded.low) == pytest.approx((1.5, 1.0))
+    assert rounded.high == pytest.approx(350 / 150)
+    assert not any("published" in one.device for one in found.devices)
+    assert found.decision == "accept"
+    assert "published" not in found.sentence
+    assert "tcp-routed" not in found.sentence
+    dongle = finding(
+        HEADROOM, "throughput", "tcp-routed", "mt7621-usb-lan-dongle (published)"
+    )
+    assert dongle.comparison.baseline.mean == 300e6
+    assert dongle.comparison.patched is None
+    rate, same = (one.data[0] for one in claims.check(found))
+    assert rate.outcome == "follows"
+    assert (same.outcome, same.why) == (
+        "cannot be checked",
+        "1 and 1 units: no test of equality",
+    )
+
+
 def test_orphaning_is_vetoed_for_the_loss_it_causes(assessed, finding):
     study = "qmi_wwan/tx-skb-orphan"
     loss = finding(study, "loss", "udp-up-20mbit")

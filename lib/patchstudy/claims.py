@@ -7,7 +7,7 @@ data leave open is said to be open, never that it follows.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -15,6 +15,7 @@ from patchstudy import stats
 from patchstudy.compare import Comparison, bare_count
 from patchstudy.findings import Assessment
 from patchstudy.metrics import Kind, Scale, metric
+from patchstudy.reference import beside
 from patchstudy.sentences import change_in_words, shared_unit, values_in_words
 from patchstudy.stats import Bounds
 from patchstudy.study import Claim, ClaimKind
@@ -87,7 +88,7 @@ def by_the_mail(claim: Claim) -> Check:
         return _open("the claim states no change")
     sides = _inputs(claim)
     if sides is None:
-        return _open("the mail's own values are not in study.toml")
+        return _open(_BESIDE if claim.reference else _NO_VALUES)
     base, new = sides
     try:
         change = _change(base, new, claim.of)
@@ -103,6 +104,10 @@ def by_the_mail(claim: Claim) -> Check:
     fits = stated is not None and stated.meets(found.low, found.high)
     words = shown if kind is ClaimKind.PERCENT else f"{shown}, {_worded(claim, found)}"
     return _judged(fits, found, words + ("" if fits else _other_base(claim, base, new)))
+
+
+_NO_VALUES: Final = "the mail's own values are not in study.toml"
+_BESIDE: Final = "equality of two devices is tested on data"
 
 
 def _inputs(claim: Claim) -> tuple[Bounds, Bounds] | None:
@@ -186,7 +191,34 @@ def _by_data(claim: Claim, assessment: Assessment) -> Iterator[Check]:
         where = ", ".join(one for one in (claim.device, claim.workload) if one)
         yield _open(f"{claim.metric} was not measured{f' on {where}' if where else ''}")
     for one in found:
-        yield _placed(_one(claim, one), one)
+        if not claim.reference:
+            yield _placed(_one(claim, one), one)
+        elif one.comparison.question.device != claim.reference:
+            yield _placed(_beside(claim.reference, one, assessment), one)
+
+
+def _beside(reference: str, finding: Finding, assessment: Assessment) -> Check:
+    """Hold equality with a reference device against the units of both."""
+    question = finding.comparison.question
+    if question.problem:
+        return _open(question.problem)
+    found = beside(finding, reference, assessment)
+    if found is None:
+        return _open(f"{_asked(finding)} was not measured on {reference}")
+    judged, variant = found
+    sides = (judged.comparison.baseline, judged.comparison.patched)
+    counts = [0 if one is None else one.n for one in sides]
+    if judged.comparison.change is None:
+        few = f"{counts[1]} and {counts[0]} units: no test of equality"
+        return replace(_open(few), found=judged.comparison.rounded)
+    check = _equal(judged)
+    told = f"{counts[1]} {question.unit}s against {counts[0]} of {reference}, {variant}"
+    return replace(check, why=f"{check.why} ({told}; turns in time not checked)")
+
+
+def _asked(finding: Finding) -> str:
+    question = finding.comparison.question
+    return f"{question.planned.metric.name} of {question.workload}"
 
 
 def _declared_first(assessment: Assessment) -> list[Finding]:
@@ -335,7 +367,8 @@ def _equal(finding: Finding) -> Check:
         return _judged(True, found, f"{words}, within the margin of {margin}")
     if finding.verdict in _CLEAR and "material" in finding.qualifiers:
         return _judged(False, found, f"{words}, beyond the margin of {margin}")
-    return _open(f"{finding.verdict}: {words}", found=found)
+    doubt = ", ".join([str(finding.verdict), *finding.qualifiers[:1]])
+    return _open(f"{doubt}: {words}", found=found)
 
 
 # ---- words --------------------------------------------------------------------------

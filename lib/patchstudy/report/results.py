@@ -272,6 +272,7 @@ def _claim(one: Checked) -> dict[str, Any]:
         "device": claim.device,
         "workload": claim.workload,
         "variant": claim.variant,
+        "reference": claim.reference,
         "change": claim.change,
         "kind": str(claim.stated.kind),
         "decimals": claim.stated.decimals,

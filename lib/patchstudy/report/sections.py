@@ -684,7 +684,7 @@ def claims(assessment: Assessment) -> Part:
         (
             one["text"],
             " ".join([one["metric"], one["device"], one["workload"]]).strip(),
-            one["change"] or "-",
+            _stated(one),
             _outcome(one["from_mail"]),
             "; ".join(_outcome(x) for x in one["from_data"]),
         )
@@ -696,6 +696,11 @@ def claims(assessment: Assessment) -> Part:
         "confidence interval (data)"
     )
     return Table(_columns(*names), rows, caption)
+
+
+def _stated(claim: Mapping[str, Any]) -> str:
+    beside = f" to {claim['reference']}" if claim["reference"] else ""
+    return (claim["change"] or "-") + beside
 
 
 def _outcome(check: Mapping[str, Any]) -> str:

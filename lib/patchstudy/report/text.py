@@ -227,7 +227,7 @@ def _block(assessment: Assessment, paper: "Paper") -> Iterator[str]:
 def _claims(assessment: Assessment) -> Iterator[str]:
     """Say of each claim what becomes of it, in one clause for the mail and the data."""
     for one in claims.check(assessment):
-        words = one.claim.change or one.claim.text
+        words = one.claim.said or one.claim.text
         given = one.mail.found is not None
         told = [f"{one.mail.outcome} by the mail, {one.mail.why}"] if given else []
         told += [

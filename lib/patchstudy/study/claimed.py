@@ -79,6 +79,9 @@ class Claim:
         The values in the mail that the claim was made from; None where it has none.
     device, workload, variant
         What it speaks of; empty: all devices, all workloads, the judged variant.
+    reference
+        Device that the patched values are said to be equal to; empty: the baseline of
+        the same device.
     """
 
     text: str
@@ -91,6 +94,12 @@ class Claim:
     device: str
     workload: str
     variant: str
+    reference: str
+
+    @property
+    def said(self) -> str:
+        """The change as it was written, and the reference device if it has one."""
+        return f"{self.change} to {self.reference}" if self.reference else self.change
 
 
 def read_claim(keys: Keys) -> Claim:
@@ -108,9 +117,23 @@ def read_claim(keys: Keys) -> Claim:
         device=keys.text("device", default=""),
         workload=keys.text("workload", default=""),
         variant=keys.text("variant", default=""),
+        reference=keys.text("reference", default=""),
     )
+    if claim.reference:
+        _of_equality(keys, claim)
     keys.finish_table()
     return claim
+
+
+def _of_equality(keys: Keys, claim: Claim) -> None:
+    """Note what is wrong with a claim beside a reference device."""
+    if claim.stated.kind is not ClaimKind.EQUAL:
+        keys.wrong("change", "beside a reference device it must be 'equal'")
+    if claim.reference == claim.device:
+        keys.wrong("reference", f"{claim.reference!r} is the device of the claim")
+    for name, one in (("baseline", claim.baseline), ("patched", claim.patched)):
+        if one is not None:
+            keys.wrong(name, "a claim beside a reference device has no such value")
 
 
 def parse_change(text: str, quantity: Metric) -> Stated:
