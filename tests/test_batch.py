@@ -293,7 +293,17 @@ def test_a_notebook_that_is_not_shipped_is_named():
         batch.shipped("x.ipynb")
 
 
-def test_a_stopped_batch_begins_no_other_study(made, order, notebook, tmp_path):
+@pytest.fixture
+def hears_ctrl_c():
+    """Undo, for what is started, what a shell does to commands in its background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_stopped_batch_begins_no_other_study(
+    hears_ctrl_c, made, order, notebook, tmp_path
+):
     for number in range(4):
         made(f"a/{number}")
     notebook("import time; time.sleep(0.5)")

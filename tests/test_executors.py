@@ -121,9 +121,17 @@ def test_a_worker_with_other_libraries_is_refused(made, order):
     assert outcome.error.endswith("not 1.0; install the same on all")
 
 
+@pytest.fixture
+def hears_ctrl_c():
+    """Undo, for what is started, what a shell does to commands in its background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_batch_leaves_whole_reports_and_goes_on_from_there(
-    number, made, order, tmp_path
+    hears_ctrl_c, number, made, order, tmp_path
 ):
     names = [f"a/{number}" for number in range(6)]
     for name in names:
