@@ -68,7 +68,6 @@ def overview(found: Summary) -> Table:
             name.partition("/")[0],
             ", ".join(dict.fromkeys(one["device"] for one in report["comparisons"])),
             report["decision"],
-            _said(report),
             "; ".join(_primary(report)) or "not measured",
             _guards(report),
             _measured(report),
@@ -81,8 +80,8 @@ def overview(found: Summary) -> Table:
         (
             Column("Study"), Column("Driver", choice=True),
             Column("Devices", choice=True), Column("Decision", choice=True),
-            Column("In words"), Column("Primary metrics"), Column("Guards"),
-            Column("Measured"), Column("Inputs", choice=True), Column("Files"),
+            Column("Primary metrics"), Column("Guards"), Column("Measured"),
+            Column("Inputs", choice=True), Column("Files"),
         ),
         rows,
         f"{len(rows)} studies, each with the change of its primary metrics",
@@ -112,7 +111,7 @@ def _links(
 
 def _said(report: Mapping[str, Any]) -> str:
     """What the decision means, where the word alone could mislead."""
-    return str(report.get("decision_in_words", "")).partition(": ")[2] or "-"
+    return str(report.get("decision_in_words", "")).partition(": ")[2]
 
 
 def _measured(report: Mapping[str, Any]) -> str:
@@ -240,11 +239,29 @@ def _axis(one: Mapping[str, Any]) -> tuple[float, str]:
 
 
 def _primary(report: Mapping[str, Any]) -> Iterator[str]:
+    """What the decision means, where its word could mislead, and every change."""
+    if said := _said(report):
+        yield said
     devices = {one["device"] for one in report["comparisons"]}
     for one in report["comparisons"]:
         if one["role"] == "primary":
             where = f"{one['device']}: " if len(devices) > 1 else ""
-            yield f"{where}{one['sentence'].rstrip('.')}"
+            yield f"{where}{one['metric']} on {one['workload']}: {_change(one)}"
+
+
+def _change(one: Mapping[str, Any]) -> str:
+    """Verdict and change in few words; the report has the others."""
+    verdict, change = one["verdict"], one["change"]
+    if change is None or not (one["baseline"] and one["patched"]):
+        return verdict
+    scale, unit = _axis(one)
+    ends = [change[key] for key in ("value", "low", "high")]
+    value, *span = ("?" if x is None else f"{x / scale:+.3g}" for x in ends)
+    decided = verdict in {"better", "worse", "equivalent"}
+    if one["qualifiers"] and not decided:
+        verdict += f" ({one['qualifiers'][0]})"
+    joined = " by" if verdict in {"better", "worse"} else ","
+    return f"{verdict}{joined} {value} {unit} [{', '.join(span)}]"
 
 
 def _guards(report: Mapping[str, Any]) -> str:

@@ -20,6 +20,8 @@ KIND: Final = re.compile(r"[a-z][a-z0-9-]*")
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&$])")
 _LONG: Final = 26  # characters; longer cells may be broken into lines
+#: Letters from which a column takes a third of a page rather than a high cell.
+_WIDE: Final = 120
 _SPACES: Final = frozenset("\u00a0\u2009\u202f")  # fixed and thin spaces
 
 
@@ -214,7 +216,8 @@ def shown(text: str) -> str:
 def _html_class(table: Table, at: int) -> str:
     """Alignment, and whether the column holds more than fits on a line."""
     longest = max((len(row[at]) for row in table.rows), default=0)
-    return table.columns[at].align + (" long" if longest > _LONG else "")
+    kinds = " long" * (longest > _LONG) + " wide" * (longest > _WIDE)
+    return table.columns[at].align + kinds
 
 
 def _html_row(styles: Sequence[str], row: Sequence[str]) -> str:
