@@ -1,4 +1,4 @@
-"""A few thousand mutated files, the same each time; benchmarks/fuzz.py tries more."""
+"""A thousand mutated files, the same each time; benchmarks/fuzz.py tries more."""
 
 import importlib.util
 import sys
@@ -15,9 +15,9 @@ spec.loader.exec_module(fuzz)
 
 @pytest.mark.slow
 def test_no_mutated_file_crashes_hangs_or_gives_what_cannot_be():
-    tallies = fuzz.run(fuzz.seeds(), seed=20, count=2500)
-    assert sum(one.inputs for one in tallies.values()) == 2500
-    assert sum(one.refused for one in tallies.values()) > 500
+    tallies = fuzz.run(fuzz.seeds(), seed=20, count=1200)
+    assert sum(one.inputs for one in tallies.values()) == 1200
+    assert sum(one.refused for one in tallies.values()) > 250
     assert [line for one in tallies.values() for line in one.failures] == []
 
 
