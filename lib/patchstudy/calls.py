@@ -377,12 +377,6 @@ def _bins(source: Source, runs: str) -> Iterator[dict[str, object]]:
             words = f"driver's counters, {runs} runs"
             yield {"function": "alloc", "source": words, "cost_s": upper,
                    "calls": one.value}  # fmt: skip
-        elif one.metric.startswith("call_time:") and "upto_s" in one.labels:
-            name = one.metric.removeprefix("call_time:")
-            words = f"{source.capture.tool}, {runs} runs"
-            yield {"function": name, "source": words,
-                   "cost_s": float(one.labels["upto_s"]),
-                   "calls": one.exposure or 1.0}  # fmt: skip
 
 
 def _ns(seconds: float) -> str:

@@ -4,6 +4,7 @@ Every word may come from a raw file: markup is shown as text, control characters
 escapes.
 """
 
+from abc import ABC, abstractmethod
 from html import escape
 
 from patchstudy.errors import printable
@@ -11,14 +12,14 @@ from patchstudy.errors import printable
 Rows = tuple[tuple[str, str], ...]
 
 
-class Carded:
+class Carded(ABC):
     """A type that says in a few rows what it holds; make it with ``repr=False``."""
 
     __slots__ = ()
 
+    @abstractmethod
     def card(self) -> tuple[str, Rows]:
         """Return the title, and a name and words for each row."""
-        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         title, rows = self.card()

@@ -94,23 +94,8 @@ class _Reader:
         self._last = (b"", b"")  # event and comm, of which a stack may follow
         self._stack: list[bytes] | None = None
 
-    def border(self, data: bytes, start: int) -> int:
-        """Return where the first event begins behind the first line end."""
-        at = start - 1
-        while (at := data.find(b"\n", at + 1)) >= 0:
-            if self._begins(data, at + 1):
-                return at + 1
-        return -1
-
-    def last_border(self, data: bytes) -> int:
-        """Return where the last event begins that is no stack."""
-        at = len(data)
-        while (at := data.rfind(b"\n", 0, at)) >= 0:
-            if self._begins(data, at + 1):
-                return at + 1
-        return 0
-
-    def _begins(self, data: bytes, at: int) -> bool:
+    def begins(self, data: bytes, at: int) -> bool:
+        """Say whether an event begins here that is no stack."""
         end = data.find(b"\n", at)
         if end < 0:
             return False

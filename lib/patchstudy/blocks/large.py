@@ -60,12 +60,8 @@ class LargeFile:
 class Reader(Protocol):
     """Takes the blocks of a file or of a part of it, and sums up what they hold."""
 
-    def border(self, data: bytes, start: int) -> int:
-        """Return where the first record begins behind ``start``; -1 if unknown."""
-        ...
-
-    def last_border(self, data: bytes) -> int:
-        """Return where the last record begins; 0 if there is none before it."""
+    def begins(self, data: bytes, at: int) -> bool:
+        """Say whether a record begins here, behind a line end."""
         ...
 
     def feed(self, block: bytes) -> None:
@@ -75,6 +71,24 @@ class Reader(Protocol):
     def gathered(self) -> object:
         """Return the sums, of built-in types."""
         ...
+
+
+def _first(reader: Reader, data: bytes) -> int:
+    """Return where the first record begins behind a line end; -1 if unknown."""
+    at = -1
+    while (at := data.find(b"\n", at + 1)) >= 0:
+        if reader.begins(data, at + 1):
+            return at + 1
+    return -1
+
+
+def _last(reader: Reader, data: bytes) -> int:
+    """Return where the last record begins; 0 if there is none before it."""
+    at = len(data)
+    while (at := data.rfind(b"\n", 0, at)) >= 0:
+        if reader.begins(data, at + 1):
+            return at + 1
+    return 0
 
 
 def decoded(data: bytes) -> str:
@@ -159,7 +173,7 @@ def _cuts(file: LargeFile, reader: Reader, count: int) -> Iterator[int]:
         for number in range(1, count):
             start = max(done, file.size * number // count)
             opened.seek(start)
-            at = reader.border(opened.read(_BLOCK), 0)
+            at = _first(reader, opened.read(_BLOCK))
             if at >= 0 and start + at > done:
                 done = start + at
                 yield done
@@ -206,7 +220,7 @@ def _blocks(
         start += len(block) - len(rest)
         if len(block) == len(rest):
             break  # the file became shorter
-        cut = len(block) if start >= end else reader.last_border(block)
+        cut = len(block) if start >= end else _last(reader, block)
         if cut == 0 and len(block) > _LONGEST:
             cut = len(block)
         if cut:

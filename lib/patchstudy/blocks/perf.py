@@ -204,25 +204,7 @@ class _Reader:
         self._stack: list[int] = []
         self._beside = 0  # the frame on the line of the sample itself
 
-    # ---- borders --------------------------------------------------------------------
-
-    def border(self, data: bytes, start: int) -> int:
-        """Return where the first sample begins behind the first line end."""
-        at = start - 1
-        while (at := data.find(b"\n", at + 1)) >= 0:
-            if self._begins(data, at + 1):
-                return at + 1
-        return -1
-
-    def last_border(self, data: bytes) -> int:
-        """Return where the last sample begins."""
-        at = len(data)
-        while (at := data.rfind(b"\n", 0, at)) >= 0:
-            if self._begins(data, at + 1):
-                return at + 1
-        return 0
-
-    def _begins(self, data: bytes, at: int) -> bool:
+    def begins(self, data: bytes, at: int) -> bool:
         """Say whether a sample begins here: at a whole line with its fields."""
         if self._headless:
             return data[at - 2 : at] == b"\n\n" and at < len(data)

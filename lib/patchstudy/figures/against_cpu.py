@@ -38,9 +38,7 @@ def against_cpu(
         If the table is empty or holds several metrics.
     """
     theme.require(runs, _COLUMNS, "runs with a rate and a CPU")
-    theme.require_one_metric(runs)
-    looks = theme.looks(runs["variant"], variants)
-    scale, shown = theme.readable(runs, unit)
+    looks, scale, shown = theme.of_one_metric(runs, unit, variants)
     table = runs.assign(
         panel=theme.panels(runs),
         shown=runs["value"].astype(float) / scale,

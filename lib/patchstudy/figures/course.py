@@ -42,9 +42,7 @@ def course(
         If the table is empty or holds several metrics.
     """
     theme.require(intervals, _COLUMNS, "intervals")
-    theme.require_one_metric(intervals)
-    looks = theme.looks(intervals["variant"], variants)
-    scale, shown = theme.readable(intervals, unit)
+    looks, scale, shown = theme.of_one_metric(intervals, unit, variants)
     table = _prepared(intervals, scale)
     wide = theme.columns(table)
     names = list(looks)

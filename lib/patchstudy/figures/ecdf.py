@@ -35,9 +35,7 @@ def ecdf(
         If the table is empty or holds several metrics.
     """
     theme.require(values, _COLUMNS, "values")
-    theme.require_one_metric(values)
-    looks = theme.looks(values["variant"], variants)
-    scale, shown = theme.readable(values, unit)
+    looks, scale, shown = theme.of_one_metric(values, unit, variants)
     table = values.assign(
         panel=theme.panels(values), shown=values["value"].astype(float) / scale
     )

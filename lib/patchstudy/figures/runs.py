@@ -40,9 +40,9 @@ def runs(
     ValueError
         If the table is empty or holds several metrics, or one unit twice.
     """
-    _require(units)
-    looks = theme.looks(units["variant"], variants)
-    scale, shown = theme.readable(units, unit)
+    theme.require(units, _COLUMNS, "experimental units")
+    looks, scale, shown = theme.of_one_metric(units, unit, variants)
+    _require_once(units)
     table = units.assign(
         panel=theme.panels(units), shown=units["value"].astype(float) / scale
     ).sort_values("order", kind="stable", ignore_index=True)
@@ -71,9 +71,7 @@ def runs(
     return theme.dressed(plot, height=_height(table, wide))
 
 
-def _require(units: pd.DataFrame) -> None:
-    theme.require(units, _COLUMNS, "experimental units")
-    theme.require_one_metric(units)
+def _require_once(units: pd.DataFrame) -> None:
     twice = units.duplicated(["device", "workload", "variant", "unit"])
     if twice.any():
         name = units.loc[twice, "unit"].iloc[0]

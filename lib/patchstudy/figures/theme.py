@@ -169,6 +169,20 @@ def looks(found: Iterable[str], named: Sequence[str] = ()) -> dict[str, Look]:
     }
 
 
+def of_one_metric(
+    table: pd.DataFrame, unit: str, variants: Sequence[str]
+) -> tuple[dict[str, Look], float, str]:
+    """Return the looks of the variants, and scale and unit of the axis.
+
+    Raises
+    ------
+    ValueError
+        If the table holds several metrics.
+    """
+    require_one_metric(table)
+    return (looks(table["variant"], variants), *readable(table, unit))
+
+
 def readable(table: pd.DataFrame, unit: str) -> tuple[float, str]:
     """Return scale and unit for an axis: one prefix for all values of the table.
 

@@ -151,7 +151,7 @@ def _of_archive(
             if isinstance(found, Member):
                 left -= len(found.data)
             yield found
-    except NotImplementedError as error:
+    except NotImplementedError as error:  # zipfile's word for an unknown compression
         problem = f"a {kind} that cannot be read here ({error}); pack it anew"
         raise CaptureError(path, problem) from error
     except _BROKEN as error:
