@@ -8,7 +8,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -49,15 +49,22 @@ GUARDS: Final = "qmi_wwan/qmap-headroom"
 # ---- figures ------------------------------------------------------------------------
 
 
-def drawn() -> Iterator[tuple[str, bytes]]:
-    """Every figure of the page: name and SVG."""
+def assessed(name: str) -> Assessment:
+    """Assess a shipped study."""
+    return assess(open_study(ROOT / "data" / name))
+
+
+def drawn(
+    of: Callable[[str], Assessment] = assessed,
+) -> Iterator[tuple[str, bytes]]:
+    """Every figure of the page: name and SVG; ``of`` assesses a shipped study."""
     for name, (study, workload) in RUNS.items():
-        yield name, every_run(_assessed(study), workload)
-    found = [one for study in VERDICTS for one in _primary(study)]
+        yield name, every_run(of(study), workload)
+    found = [one for study in VERDICTS for one in _primary(study, of(study))]
     yield "verdicts", _forest(found)
     guards = [
         (one.comparison.question.device, one)
-        for one in _assessed(GUARDS).findings
+        for one in of(GUARDS).findings
         if one.role in {Role.PRIMARY, Role.GUARD, Role.CONTROL}
         and one.planned.metric.name in {"throughput", "cpu_per_byte", "errors"}
     ]
@@ -74,13 +81,9 @@ def every_run(found: Assessment, workload: str) -> bytes:
     return figures.to_svg(plot)
 
 
-def _assessed(name: str) -> Assessment:
-    return assess(open_study(ROOT / "data" / name))
-
-
-def _primary(name: str) -> list[tuple[str, Finding]]:
-    found = _assessed(name).findings
-    return [(name.partition("/")[2], one) for one in found if one.role is Role.PRIMARY]
+def _primary(name: str, found: Assessment) -> list[tuple[str, Finding]]:
+    group = name.partition("/")[2]
+    return [(group, one) for one in found.findings if one.role is Role.PRIMARY]
 
 
 def _forest(found: Sequence[tuple[str, Finding]]) -> bytes:
