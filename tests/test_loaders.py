@@ -56,6 +56,15 @@ def test_a_raw_file_is_read_as_expected(path, golden):
 
 
 @raw_files
+def test_of_a_test_the_start_is_told_or_why_it_is_not(path):
+    capture = load(path)
+    if "protocol" not in capture.workload:
+        return
+    codes = [one.code for one in capture.caveats]
+    assert codes.count("clock-unknown") == (capture.started_at is None)
+
+
+@raw_files
 def test_exactly_the_loader_of_the_folder_takes_a_file(path):
     assert takers(read(path)) == [path.parent.name]
 

@@ -17,6 +17,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, Protocol
@@ -98,7 +99,7 @@ from patchstudy.loaders import (
 from patchstudy.loaders.noted import noted
 from patchstudy.loaders.pairs import difference
 from patchstudy.metrics import metric
-from patchstudy.records import Capture, RawFile
+from patchstudy.records import Capture, Caveat, RawFile, Severity
 
 __all__ = [
     "LOADERS",
@@ -215,6 +216,11 @@ LOADERS: Final[dict[str, Loader]] = {
     "wrk": wrk,
 }
 
+_NO_CLOCK: Final = Caveat(
+    code="clock-unknown",
+    severity=Severity.NOTE,
+    text="the file does not tell when the test started",
+)
 _BINARY: Final = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _NO_FILE: Final = "not a file; give the raw file of one tool"
 _OPENS: Final[dict[str, re.Pattern[str]]] = {
@@ -350,13 +356,22 @@ def load_raw(raw: RawFile) -> Capture:
     """Return what a raw file in memory says; see ``load``."""
     loader = LOADERS[taker(raw)]
     try:
-        return plausible.checked(loader.load(raw))
+        return _clocked(plausible.checked(loader.load(raw)))
     except (csv.Error, OverflowError, RecursionError) as error:
         raise CaptureError(raw.path, f"{_TOO_LARGE} ({error})") from error
     except ValueError as error:
         if "integer string conversion" not in str(error):  # Python's limit of digits
             raise
         raise CaptureError(raw.path, _TOO_LARGE) from error
+
+
+def _clocked(capture: Capture) -> Capture:
+    """Say of a test that its start is not known, where its loader gives no reason."""
+    if capture.started_at or "protocol" not in capture.workload:
+        return capture
+    if any(one.code == _NO_CLOCK.code for one in capture.caveats):
+        return capture
+    return replace(capture, caveats=(*capture.caveats, _NO_CLOCK))
 
 
 def _read(path: Path) -> Iterator[RawFile | CaptureError]:

@@ -91,7 +91,6 @@ def load(raw: RawFile) -> Capture:
     reading = Reading()
     for name, host in hosts.items():
         _host(name, host, reading)
-    reading.note("clock-unknown", "fping writes no date; when it started is not known")
     counts = {
         name: {"xmt": host.sent, "rcv": host.received} for name, host in hosts.items()
     }

@@ -73,7 +73,6 @@ def load(raw: RawFile) -> Capture:
         workload["streams"] = sum(int(one[1]) for one in spawned)
     if protocol := _all(_PROTOCOL, lines):
         facts["application_protocol"] = protocol[0][1]
-    reading.note("clock-unknown", "h2load writes no date; when it started is not known")
     return Capture(
         path=raw.path,
         sha256=raw.digest,

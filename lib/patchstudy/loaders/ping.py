@@ -102,15 +102,11 @@ def load(raw: RawFile) -> Capture:
     reading = Reading()
     _loss(page, reading)
     _times(page, reading)
-    started_at = _started_at(lines)
-    if started_at is None:
-        text = "ping writes no date; when it started is not known"
-        reading.note("clock-unknown", text)
     return Capture(
         path=raw.path,
         sha256=raw.digest,
         tool="ping",
-        started_at=started_at,
+        started_at=_started_at(lines),
         workload=_workload(page),
         measurements=tuple(reading.measurements),
         facts=_facts(page),

@@ -84,7 +84,6 @@ def load(raw: RawFile) -> Capture:
     reading = Reading()
     _loss(sent, received, len(replies), reading)
     _times(replies, reading)
-    reading.note("clock-unknown", "ping writes no date; when it started is not known")
     return Capture(
         path=raw.path,
         sha256=raw.digest,

@@ -74,7 +74,6 @@ def load(raw: RawFile) -> Capture:
         problem = "a value stands twice; save each run in a file of its own"
         raise CaptureError(raw.path, problem)
     _absent(tests, reading)
-    reading.note("clock-unknown", "qperf writes no date; when it started is not known")
     return Capture(
         path=raw.path,
         sha256=raw.digest,

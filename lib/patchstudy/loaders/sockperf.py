@@ -98,9 +98,6 @@ def load(raw: RawFile) -> Capture:
     elif totals:
         facts = _throughput(lines, totals[0], reading)
     versions, protocols = _all(_VERSION, lines), _all(_PROTOCOL, lines)
-    reading.note(
-        "clock-unknown", "sockperf writes no date; when it started is not known"
-    )
     return Capture(
         path=raw.path,
         sha256=raw.digest,

@@ -107,8 +107,6 @@ def load(raw: RawFile) -> Capture:
             "compare with the original file",
         )
     started = min(stamps, default=None)
-    if started is None:
-        reading.note("clock-unknown", "ss writes no time; when it ran is not known")
     return Capture(
         path=raw.path,
         sha256=raw.digest,

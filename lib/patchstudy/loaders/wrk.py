@@ -76,7 +76,6 @@ def load(raw: RawFile) -> Capture:
     if fault is None:
         facts = _results(page, reading)
     head, sizes = page.one(_HEAD), page.one(_SIZES)
-    reading.note("clock-unknown", "wrk writes no date; when it started is not known")
     workload: dict[str, str | int | float | None] = {"protocol": "TCP"}
     workload["direction"] = "reverse"
     if requests := page.one(_REQUESTS):
