@@ -1,31 +1,45 @@
-"""Break the writing of reports on purpose, and look at what is left.
+"""Kill programs, cut the power, take rights away: a report stays old or gets new.
 
-Writes the files of a report again and again in another process and ends that process
-with SIGKILL at a random moment; fills a small disk; forbids the folder. After each
-fault every file must be whole, the old or the new one.
+A process writes one version of a report after the other, as ``patchstudy report`` does,
+and is killed with SIGKILL at a random moment, many times. A file system of its own is
+stopped as by a power cut (ext4's shutdown: what was not forced to the disk is lost).
+Before and after each fault every file must be whole and all of one version. Mounting
+and other users need root; what could not be tried is said.
 
-    python benchmarks/faults.py             # 200 kills, about a minute
-    python benchmarks/faults.py --kills 20 --seed 7
+    python benchmarks/faults.py                       # about five minutes
+    python benchmarks/faults.py --kills 20 --cuts 5 --reports 0 --seed 7
 """
 
 import argparse
+import fcntl
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
-from patchstudy.report.files import write_all
+from patchstudy.report.files import SWITCH, settle, write_all
 
-#: The sizes of a report: page, PDF, notebook, results, text.
-NAMES = ("report.html", "report.pdf", "report.ipynb", "report.json", "report.txt")
+#: The sizes of a report: page, PDF, notebook, results, text, record.
+NAMES = (
+    "report.html", "report.pdf", "report.ipynb", "report.json", "report.txt",
+    ".made.json",
+)  # fmt: skip
 SIZE = 300_000
+#: ext4's ioctl to stop at once, and its flag for "do not write the journal".
+SHUTDOWN, NOLOGFLUSH = 0x8004587D, b"\2\0\0\0"
+NOBODY = 65534
+DATA = Path(__file__).parents[1] / "data"
+SMALL, WITH_RAW_FILES = DATA / "bgmac" / "prefetch", DATA / "e1000" / "rx-prefetch"
 
 
 def content(version: int) -> dict[str, bytes]:
@@ -45,29 +59,45 @@ def version_of(data: bytes) -> int:
     ValueError
         If the file is not whole.
     """
-    body, digest = data[:-64], data[-64:].decode()
+    body, digest = data[:-64], data[-64:].decode("ascii", "replace")
     if sha256(body).hexdigest() != digest:
         raise ValueError(f"a file of {len(data)} bytes is not whole")
     return int(body.split(maxsplit=1)[0])
 
 
-def write_for_ever(folder: Path) -> None:
-    """Write one version after the other, and say when the first is there."""
-    for version in range(1, 10**9):
-        write_all(folder, content(version))
-        if version == 1:
-            print("begun", flush=True)
-
-
-def kill_once(folder: Path, wait_s: float) -> list[int]:
-    """Kill a writer after a time; return the versions of the files that are left."""
-    order = [sys.executable, __file__, "--write", str(folder)]
-    with subprocess.Popen(order, stdout=subprocess.PIPE) as writer:
-        assert writer.stdout
-        writer.stdout.readline()
-        time.sleep(wait_s)
-        writer.send_signal(signal.SIGKILL)
+def versions(folder: Path) -> list[int]:
+    """Return the version of every file of a report."""
     return [version_of((folder / name).read_bytes()) for name in NAMES]
+
+
+def write_for_ever(folder: Path) -> None:
+    """Write one version after the other, and say when each is there."""
+    with suppress(OSError):  # the disk was stopped
+        for version in range(1, 10**9):
+            write_all(folder, content(version))
+            print(version, flush=True)
+
+
+def whole(folder: Path, found: Counter[str]) -> int:
+    """Look at a report as the next run does; return its version.
+
+    Raises
+    ------
+    ValueError
+        If its files are of two versions, or anything is left beside them.
+    """
+    found["of two versions until the next look"] += len(set(versions(folder))) > 1
+    found["half a set beside them until the next run"] += any(folder.glob(".*.new"))
+    settle(folder)
+    one, *others = set(versions(folder))
+    if others:
+        raise ValueError(f"{folder}: files of versions {versions(folder)}")
+    write_all(folder, content(one))
+    left = sorted({path.name for path in folder.iterdir()} - {*NAMES, "lost+found"})
+    if left:
+        raise ValueError(f"left in the folder: {left}")
+    found["old files and new ones after it"] += 0
+    return one
 
 
 def kills(count: int, seed: int) -> Counter[str]:
@@ -76,15 +106,77 @@ def kills(count: int, seed: int) -> Counter[str]:
     for _ in range(count):
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
-            versions = kill_once(folder, moments.uniform(0, 0.05))
-            left = max(versions) - min(versions)
-            found[
-                "of one version" if left == 0 else "old and new beside each other"
-            ] += 1
-            found["with files half-written beside them"] += any(folder.glob(".*.tmp"))
-            if left > 1:
-                raise ValueError(f"versions {versions}: an older one came back")
+            done = stopped(folder, lambda: time.sleep(moments.uniform(0, 0.2)))
+            if whole(folder, found) < done:
+                raise ValueError("an older version came back")
     return found
+
+
+def stopped(folder: Path, wait: Callable[[], None]) -> int:
+    """Kill a writer after a while; return the last version it said to be there."""
+    order = [sys.executable, __file__, "--write", str(folder)]
+    with subprocess.Popen(order, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout
+        told = [writer.stdout.readline()]
+        wait()
+        writer.send_signal(signal.SIGKILL)
+        told += writer.stdout.readlines()
+    return int([line for line in told if line.endswith("\n")][-1])
+
+
+# ---- a disk of its own --------------------------------------------------------------
+
+
+@contextmanager
+def mounted(place: Path, *options: str) -> Iterator[str]:
+    """Mount a file system; yield an empty text, or why it could not be done."""
+    order = ["mount", *options, str(place)]
+    if os.geteuid():
+        yield "not tried: only root may mount"
+        return
+    done = subprocess.run(order, capture_output=True, text=True, check=False)
+    try:
+        yield done.stderr and f"not tried: {done.stderr.strip()}"
+    finally:
+        if not done.returncode:
+            subprocess.run(["umount", str(place)], check=True)
+
+
+def power_cuts(count: int, seed: int) -> Counter[str] | str:
+    """Stop a file system so many times while a writer writes to it."""
+    moments, found = random.Random(seed), Counter[str]()
+    with tempfile.TemporaryDirectory() as place:
+        image, folder = Path(place, "disk"), Path(place, "mounted")
+        folder.mkdir()
+        image.touch()
+        os.truncate(image, 2**26)
+        make = ["mkfs.ext4", "-q", "-F", str(image)]
+        if not shutil.which(make[0]) or subprocess.run(make, check=False).returncode:
+            return "not tried: no mkfs.ext4"
+        for _ in range(count):
+            with mounted(folder, "-o", "loop", str(image)) as problem:
+                if problem:
+                    return problem
+
+                def cut() -> None:
+                    time.sleep(moments.uniform(0, 0.2))
+                    with_no_warning(folder)
+
+                done = stopped(folder, cut)
+            # Only now is read what the disk kept.
+            with mounted(folder, "-o", "loop", str(image)):
+                if whole(folder, found) < done:
+                    raise ValueError("a version that was said to be there is gone")
+    return found
+
+
+def with_no_warning(folder: Path) -> None:
+    """Stop the file system of a folder at once."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.ioctl(handle, SHUTDOWN, NOLOGFLUSH)
+    finally:
+        os.close(handle)
 
 
 def full_disk(folder: Path) -> str:
@@ -93,18 +185,10 @@ def full_disk(folder: Path) -> str:
     try:
         write_all(folder, {name: data * 20 for name, data in content(2).items()})
     except OSError as error:
-        _still_first(folder)
+        if whole(folder, Counter()) != 1:
+            raise ValueError("not the old files") from error
         return error.strerror or type(error).__name__
     raise ValueError("the disk was not full")
-
-
-def _still_first(folder: Path) -> None:
-    left = sorted(path.name for path in folder.iterdir() if path.is_file())
-    if left != sorted(NAMES):
-        raise ValueError(f"left in the folder: {left}")
-    for name in NAMES:
-        if version_of((folder / name).read_bytes()) != 1:
-            raise ValueError(f"{name} is not the old one")
 
 
 def too_large_a_file(folder: Path) -> str:
@@ -119,35 +203,135 @@ def too_large_a_file(folder: Path) -> str:
 
 
 def small_disk(folder: Path) -> str:
-    """Mount a disk of 4 MB and fill it; return the error, or why it was not tried."""
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
-    if (
-        os.geteuid()
-        or subprocess.run(mount, capture_output=True, check=False).returncode
-    ):
-        return "not tried: no right to mount"
-    try:
-        return full_disk(folder)
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
+    """Fill a disk of 5 MB; return the error, or why it was not tried."""
+    with mounted(folder, "-t", "tmpfs", "-o", "size=5m", "tmpfs") as problem:
+        return problem or full_disk(folder)
+
+
+# ---- the command itself -------------------------------------------------------------
+
+
+def command(*words: str | Path) -> list[str]:
+    """Return the command line of the program, in this Python."""
+    return [sys.executable, "-m", "patchstudy", *map(str, words)]
+
+
+def as_nobody(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the program as a user without rights."""
+    return subprocess.run(
+        command(*words), capture_output=True, text=True, check=False,
+        user=NOBODY, group=NOBODY, extra_groups=[],
+        env=os.environ | {"HOME": "/nonexistent"},
+    )  # fmt: skip
+
+
+def no_rights(folder: Path) -> Iterator[str]:
+    """Yield what the program says where it may not write, and where not read."""
+    if os.geteuid():
+        yield "not tried: only root can become another user"
+        return
+    study, out = folder / "driver" / "patch", folder / "reports"
+    shutil.copytree(WITH_RAW_FILES, study)
+    subprocess.run(command("report", study, "-o", out, "--quiet"), check=True)
+    before = snapshot(out)
+    folder.chmod(0o755)
+    done = as_nobody("report", study, "-o", out, "--force", "--quiet")
+    if snapshot(out) != before:
+        raise ValueError("a report that may not be written was changed")
+    yield f"reports that are read only: exit {done.returncode}, {done.stderr}"
+    raw = next(one for one in sorted(study.rglob("*.csv")) if one.parent != study)
+    raw.chmod(0o600)
+    other = folder / "other"
+    other.mkdir()
+    os.chown(other, NOBODY, NOBODY)
+    done = as_nobody("report", study, "-o", other, "--quiet")
+    yield f"{raw.name} that is not readable: exit {done.returncode}, {done.stderr}"
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """Return a digest of every file below a folder."""
+    return {
+        str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def reports_killed(count: int, seed: int) -> Counter[str]:
+    """Kill ``patchstudy report`` itself, with everything that it started.
+
+    The study changes each time, so that each run has something to do.
+    """
+    moments, found = random.Random(seed), Counter[str]()
+    with tempfile.TemporaryDirectory() as place:
+        study, out = Path(place, "driver", "patch"), Path(place, "reports")
+        shutil.copytree(SMALL, study)
+        design = (study / "study.toml").read_text(encoding="utf-8")
+        order = command("report", study, "-o", out, "--quiet")
+        began = time.monotonic()
+        subprocess.run(order, check=True)
+        longest = time.monotonic() - began
+        for turn in range(count):
+            before = _set(out)
+            told = f"# {turn}\n{design}"
+            (study / "study.toml").write_text(told, encoding="utf-8")
+            with subprocess.Popen(order, start_new_session=True) as running:
+                time.sleep(moments.uniform(0, longest))
+                os.killpg(running.pid, signal.SIGKILL)
+            left = out / "driver" / "patch"
+            found["half done until the next look"] += (left / SWITCH).exists()
+            settle(left)
+            same = _set(out) == before
+            found["the old report" if same else "the new report"] += 1
+            check = command("verify", left, "--data", study)
+            done = subprocess.run(check, capture_output=True, text=True, check=False)
+            if not same and done.returncode:
+                raise ValueError(f"not whole: {done.stdout}{done.stderr}")
+    return found
+
+
+def _set(out: Path) -> dict[str, str]:
+    return {
+        name: digest
+        for name, digest in snapshot(out / "driver" / "patch").items()
+        if name.startswith("report.")
+    }
+
+
+def told(name: str, found: Counter[str] | str) -> None:
+    """Print what was found."""
+    if isinstance(found, str):
+        print(f"{name}: {found}")
+        return
+    print(f"{name}: every file whole, every report of one version")
+    for how, times in sorted(found.items()):
+        print(f"  {times:4} {how}")
 
 
 def main() -> None:
     """Try each fault, and print what was left."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--kills", type=int, default=200, metavar="N")
+    parser.add_argument("--cuts", type=int, default=50, metavar="N")
+    parser.add_argument("--reports", type=int, default=10, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.write:
-        write_for_ever(arguments.write)
+    given = parser.parse_args()
+    if given.write:
+        write_for_ever(given.write)
+        return
     for name, fault in (("small disk", small_disk), ("quota", too_large_a_file)):
         with tempfile.TemporaryDirectory() as place:
             print(f"{name}: {fault(Path(place))}; the old files are whole")
-    found = kills(arguments.kills, arguments.seed)
-    print(f"{arguments.kills} kills, seed {arguments.seed}: every file whole")
-    for how, times in sorted(found.items()):
-        print(f"  {times:4} {how}")
+    told(f"{given.kills} kills, seed {given.seed}", kills(given.kills, given.seed))
+    cuts = power_cuts(given.cuts, given.seed)
+    told(f"{given.cuts} power cuts, seed {given.seed}", cuts)
+    if given.reports:
+        with tempfile.TemporaryDirectory() as place:
+            for line in no_rights(Path(place)):
+                print(line.strip())
+        found = reports_killed(given.reports, given.seed)
+        told(f"{given.reports} killed commands, seed {given.seed}", found)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def note(place, study):
         noted_ns=noted_ns,
         settings=SETTINGS,
         inputs=inputs,
-        outputs=fresh.signed(place, made),
+        outputs=fresh.signed(made),
         result={"decision": "accept"},
     )
     fresh.write(place, record)

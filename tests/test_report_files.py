@@ -5,11 +5,13 @@ import stat
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from patchstudy.report.files import write, write_all
+from patchstudy.report import files
+from patchstudy.report.files import settle, write, write_all
 
 
 def names(folder):
@@ -51,11 +53,109 @@ def test_others_may_read_what_they_may_read_of_any_new_file(tmp_path):
 
 
 def test_what_a_killed_program_left_goes_with_the_next_writing(tmp_path):
-    for name, age_s in ((".a.1.tmp", 3600), (".a.2.tmp", 0)):
-        (tmp_path / name).write_bytes(b"half")
-        os.utime(tmp_path / name, (time.time() - age_s,) * 2)
+    (tmp_path / ".0a.new").mkdir()
+    (tmp_path / ".0a.new" / "+a").write_bytes(b"half")
     write(tmp_path / "a", b"new")
-    assert names(tmp_path) == [".a.2.tmp", "a"]
+    assert names(tmp_path) == ["a"]
+
+
+def test_what_another_program_is_writing_stays(tmp_path):
+    with files._beside(tmp_path) as new:
+        (new / "+a").write_bytes(b"half")
+        write(tmp_path / "a", b"new")
+        assert names(tmp_path) == [new.name, "a"]
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize(("age_s", "left"), [(3600, ["a"]), (0, [".0a.new", "a"])])
+def test_without_locks_only_what_is_old_is_removed(age_s, left, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "fcntl", None)
+    (tmp_path / ".0a.new").mkdir()
+    os.utime(tmp_path / ".0a.new", (time.time() - age_s,) * 2)
+    write(tmp_path / "a", b"new")
+    assert names(tmp_path) == left
+
+
+def test_a_file_that_is_to_go_goes_with_the_set(tmp_path):
+    write_all(tmp_path, {"a": b"1", "b": b"2"})
+    write_all(tmp_path, {"a": b"3", "b": None, "c": None})
+    assert (tmp_path / "a").read_bytes() == b"3"
+    assert names(tmp_path) == ["a"]
+
+
+def stopped_at(step, folder, new):
+    """Write a set in a process that dies before a step; tell whether it died."""
+    child = os.fork()
+    if not child:
+        left = step
+
+        def count(event, _):
+            nonlocal left
+            if event == "open" or event.startswith(("os.", "shutil.")):
+                left -= 1
+                if left == 0:
+                    os._exit(9)
+
+        sys.addaudithook(count)
+        write_all(folder, new)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def test_stopped_at_any_step_the_old_set_is_whole_or_the_new_one(tmp_path):
+    old, new = {"a": b"1", "b": b"1", "c": b"1"}, {"a": b"2", "b": b"2", "d": b"2"}
+    found, step, died = [], 0, True
+    while died:
+        step += 1
+        place = tmp_path / str(step)
+        place.mkdir()
+        write_all(place, old)
+        died = stopped_at(step, place, {**new, "c": None})
+        settle(place)
+        held = {x.name: x.read_bytes() for x in place.iterdir() if x.is_file()}
+        found.append([old, new].index(held))
+        write_all(place, {**old, "d": None})
+        assert names(place) == ["a", "b", "c"]
+    assert step > 20
+    assert found == sorted(found)  # the old one up to a step, then the new one
+    assert found.count(1) > 10
+
+
+def test_a_set_is_on_the_disk_before_it_counts_and_in_place_before_it_is_done(
+    tmp_path, monkeypatch
+):
+    told = []
+    fsync, rename, rmdir = os.fsync, Path.rename, Path.rmdir
+
+    def forced(handle):
+        told.append(("forced", Path(f"/proc/self/fd/{handle}").readlink().name))
+        fsync(handle)
+
+    def renamed(one, other):
+        told.append(("counts", ""))
+        return rename(one, other)
+
+    def removed(one):
+        told.append(("done", ""))
+        rmdir(one)
+
+    monkeypatch.setattr(os, "fsync", forced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    monkeypatch.setattr(Path, "rmdir", removed)
+    write_all(tmp_path, {"a": b"1", "b": None})
+    new = told[2][1]
+    assert told == [
+        ("forced", "+a"), ("forced", "-b"), ("forced", new), ("counts", ""),
+        ("forced", tmp_path.name), ("forced", tmp_path.name), ("done", ""),
+    ]  # fmt: skip
+    assert new.endswith(".new")
+
+
+def test_two_programs_write_at_once_and_one_set_is_left(tmp_path):
+    sets = [{x: str(n).encode() * 9 for x in "abc"} for n in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda one: write_all(tmp_path, one), sets))
+    assert {x: (tmp_path / x).read_bytes() for x in names(tmp_path)} in sets
 
 
 @pytest.mark.parametrize("name", ["../a", "a/b", "", ".", ".."])
@@ -68,7 +168,7 @@ def test_only_plain_names_are_written(tmp_path, name):
 def test_a_full_disk_and_a_writer_that_is_killed_leave_whole_files():
     script = Path(__file__).parents[1] / "benchmarks" / "faults.py"
     done = subprocess.run(
-        [sys.executable, script, "--kills", "3"],
+        [sys.executable, script, "--kills", "3", "--cuts", "1", "--reports", "0"],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
@@ -76,4 +176,4 @@ def test_a_full_disk_and_a_writer_that_is_killed_leave_whole_files():
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "quota: File too large; the old files are whole" in done.stdout
-    assert "3 kills, seed 1: every file whole" in done.stdout
+    assert "3 kills, seed 1: every file whole, every report of one" in done.stdout

@@ -11,7 +11,7 @@ from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import head_lines, line_end, lines
 from patchstudy.records import Capture, RawFile
 
-_ROW = re.compile(r"([a-z][\w-]*(?:[./][^\s=]+)+) = ?(.*)")
+_ROW = re.compile(r"([a-z][\w-]*[./][^\s=]+) = ?(.*)")
 _ERROR = re.compile(r"sysctl: .*")
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from patchstudy.errors import StudyError, printable
 from patchstudy.report import files, fresh
+from patchstudy.tree import RECORD
 
 FORMATS: Final = ("html", "pdf", "text")
 #: Longest time for one notebook.
@@ -20,6 +21,8 @@ TIMEOUT_S: Final = 600
 #: Lists every study of a batch, with its report or why there is none.
 INDEX: Final = "index.json"
 REPORT: Final = "report"
+#: The same while the page is made.
+NEXT_INDEX: Final = ".index.json"
 #: Settings that each report has for itself.
 _OWN: Final = ("notebook", "formats", "redact", "study")
 #: Reasons that are told of one report.
@@ -318,18 +321,18 @@ def _write_index(outcomes: Sequence[Outcome], order: Order) -> None:
 def _make_index(content: bytes, settings: dict[str, str], order: Order) -> None:
     from patchstudy.report import make  # noqa: PLC0415 - slow, and seldom needed
 
-    # The notebook reads it.
-    files.write(order.out / INDEX, content)
+    # The notebook reads it, while the list beside the old page stays as it is.
+    files.write(order.out / NEXT_INDEX, content)
     made = {INDEX: content, **make.index(shipped("summary.ipynb"), order)}
-    files.write_all(order.out, made)
     record = fresh.Record(
         noted_ns=0,
         settings=settings,
         inputs={},
-        outputs=fresh.signed(order.out, made),
+        outputs=fresh.signed(made),
         result={},
     )
-    fresh.write(order.out, record)
+    told = {NEXT_INDEX: None, RECORD: fresh.to_bytes(record)}
+    files.write_all(order.out, {**made, **told})
 
 
 def _entries(
@@ -374,6 +377,8 @@ def _listed_before(out: Path) -> dict[str, str]:
 
     The folders tell which there are: several batches may write the list at once.
     """
+    for begun in out.glob(f"*/*/{files.SWITCH}"):
+        files.settle(begun.parent)
     found = sorted(out.glob(f"*/*/{REPORT}.json"))
     there = {"/".join(path.parts[-3:-1]): "" for path in found}
     try:

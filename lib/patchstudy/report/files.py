@@ -1,33 +1,64 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and sets of files that change together.
+
+A set is written into a folder of its own beside the old files, ``.MARK.new``, and
+forced to the disk. Then that folder is renamed to ``.switch``: from this moment on the
+new set counts. What is left is to move its files to their places. A program that is
+killed in between leaves ``.switch``, and whoever looks at the files next does the rest
+first (``settle``): nobody takes old files and new ones for one set.
+"""
 
 import contextlib
+import errno
+import os
 import secrets
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-#: No program needs so long to write a report: what is older was left by a dead one.
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None
+
+#: The folder of a set that counts already, while its files move to their places.
+SWITCH: Final = ".switch"
+#: What becomes of a file of a set, as the first sign of its name there.
+_PUT, _DROP = "+", "-"
+#: No program needs so long to write a report; told by age only where locks are none.
 _ABANDONED_S: Final = 600
+_TAKEN: Final = (errno.ENOTEMPTY, errno.EEXIST)
+#: What file systems say that cannot force a folder to the disk.
+_CANNOT_FORCE: Final = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write one file whole, or leave what was there; its folder must exist."""
-    write_all(path.parent, {path.name: data})
+    """Write one file whole, or leave what was there; its folder must exist.
+
+    Raises
+    ------
+    ValueError
+        It has no plain file name.
+    OSError
+        The folder cannot be written; nothing is left behind in it.
+    """
+    _require_plain(path.name)
+    with _beside(path.parent) as new:
+        _store(new, {path.name: data})
+        (new / path.name).replace(path)
+    _force(path.parent)
 
 
-def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files beside their final names, then rename all of them.
-
-    A program that is stopped, or a disk that is full, leaves the old files as they
-    were; nothing half-written ever has a final name.
+def write_all(folder: Path, files: Mapping[str, bytes | None]) -> None:
+    """Put a set of files in the place of older ones, all of them or none.
 
     Parameters
     ----------
     folder
         An existing folder.
     files
-        Content by plain file name.
+        Content by plain file name; None for a file that is to go.
 
     Raises
     ------
@@ -37,25 +68,157 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
         The folder cannot be written; nothing is left behind in it.
     """
     for name in files:
-        if name in {"", ".."} or Path(name).name != name:
-            raise ValueError(f"{name!r} is not a plain file name")
-    # Not tempfile: its files are closed to everyone but their owner.
-    mark = secrets.token_hex(6)
-    _tidy(folder)
-    beside = {name: folder / f".{name}.{mark}.tmp" for name in files}
+        _require_plain(name)
+        if (folder / name).is_dir():
+            problem = os.strerror(errno.EISDIR)
+            raise IsADirectoryError(errno.EISDIR, problem, str(folder / name))
+    with _beside(folder) as new:
+        marked = {
+            f"{_DROP if data is None else _PUT}{name}": data or b""
+            for name, data in files.items()
+        }
+        _store(new, marked)
+        _force(new)
+        _commit(new, folder)
+    settle(folder)
+
+
+def settle(folder: Path) -> None:
+    """Finish what a killed program began: move the files of the set that counts.
+
+    Several programs may do so at once.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be written: its files may be old and new ones.
+    """
+    switch = folder / SWITCH
     try:
-        for name, data in files.items():
-            beside[name].write_bytes(data)
-        for name, temporary in beside.items():
-            temporary.replace(folder / name)
+        names = os.listdir(switch)  # noqa: PTH208 - names, and an error where none is
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in names:
+        with contextlib.suppress(FileNotFoundError):  # another program did it
+            if name.startswith(_PUT):
+                (switch / name).replace(folder / name[1:])
+            else:
+                (folder / name[1:]).unlink(missing_ok=True)
+                (switch / name).unlink()
+    _force(folder)
+    try:
+        switch.rmdir()
+    except OSError as error:  # gone, or the next set already
+        if error.errno not in {*_TAKEN, errno.ENOENT}:
+            raise
+
+
+def _require_plain(name: str) -> None:
+    if name in {"", ".."} or Path(name).name != name:
+        raise ValueError(f"{name!r} is not a plain file name")
+
+
+def _commit(new: Path, folder: Path) -> None:
+    """Let a set count; what another program left goes to its place before."""
+    while True:
+        settle(folder)
+        try:
+            new.rename(folder / SWITCH)
+        except OSError as error:
+            if error.errno not in _TAKEN:
+                raise
+        else:
+            return _force(folder)
+
+
+def _store(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        # Not tempfile: its files are closed to everyone but their owner.
+        (folder / name).write_bytes(data)
+    for name in files:
+        _force(folder / name)
+
+
+def _force(place: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    try:
+        handle = os.open(place, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written and not read
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _CANNOT_FORCE:
+            raise
     finally:
-        for temporary in beside.values():
-            temporary.unlink(missing_ok=True)
+        os.close(handle)
 
 
-def _tidy(folder: Path) -> None:
-    """Remove what programs left behind that were killed while they wrote."""
-    for path in folder.glob(".*.tmp"):
-        with contextlib.suppress(OSError):
-            if path.stat().st_mtime < time.time() - _ABANDONED_S:
-                path.unlink()
+# ---- folders of sets that do not count yet ------------------------------------------
+
+
+@contextlib.contextmanager
+def _beside(folder: Path) -> Iterator[Path]:
+    """Make a folder in a folder, gone afterwards, and remove those of dead programs."""
+    for old in folder.glob(".*.new"):
+        _remove_abandoned(old)
+    new, handle = _held(folder)
+    try:
+        yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _held(folder: Path) -> tuple[Path, int | None]:
+    """Make a folder and hold its lock; without locks there is no handle."""
+    while True:
+        new = folder / f".{secrets.token_hex(6)}.new"
+        new.mkdir()
+        try:
+            handle = _lock(new, wait=True)
+        except OSError:  # no locks here, or gone
+            handle = None
+        if new.exists():  # not taken for that of a dead program before it was locked
+            return new, handle
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock(place: Path, *, wait: bool) -> int | None:
+    """Return a handle that holds the lock of a folder; None where there are no locks.
+
+    Raises
+    ------
+    BlockingIOError
+        Another program holds it, and we do not wait.
+    """
+    if fcntl is None:
+        return None
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _remove_abandoned(old: Path) -> None:
+    """Remove a folder that nobody writes to any more."""
+    with contextlib.suppress(OSError):
+        handle = None
+        try:
+            handle = _lock(old, wait=False)
+        except BlockingIOError:
+            return
+        except OSError:
+            pass  # no locks here
+        try:
+            aged = old.stat().st_mtime < time.time() - _ABANDONED_S
+            if handle is not None or aged:
+                shutil.rmtree(old)
+        finally:
+            if handle is not None:
+                os.close(handle)

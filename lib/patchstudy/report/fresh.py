@@ -148,8 +148,12 @@ def look(place: Path, study: Path | None, now: Mapping[str, str]) -> Look:
 
 
 def read(place: Path) -> Record | None:
-    """Return the record of a report; None where there is none that can be used."""
+    """Return the record of a report; None where there is none that can be used.
+
+    What a killed program left undone is done before.
+    """
     try:
+        files.settle(place)
         told = json.loads((place / RECORD).read_text(encoding="utf-8"))
         if told["schema"] != _SCHEMA:
             return None
@@ -172,6 +176,11 @@ def claim(place: Path) -> None:
 
 def write(place: Path, record: Record) -> None:
     """Write the record of a report, whole or not at all."""
+    files.write(place / RECORD, to_bytes(record))
+
+
+def to_bytes(record: Record) -> bytes:
+    """Return what stands in the file of a record."""
     told = {
         "schema": _SCHEMA,
         "noted_ns": record.noted_ns,
@@ -181,13 +190,13 @@ def write(place: Path, record: Record) -> None:
         "inputs": dict(record.inputs),
     }
     # JSON escapes what is not UTF-8 in a name.
-    files.write(place / RECORD, json.dumps(told).encode("ascii"))
+    return json.dumps(told).encode("ascii")
 
 
-def signed(place: Path, made: Mapping[str, bytes]) -> dict[str, Signature]:
-    """Return the signatures of files that were just written with this content."""
+def signed(made: Mapping[str, bytes]) -> dict[str, Signature]:
+    """Return the signatures of files that are not written yet: they prove no times."""
     return {
-        name: (*_times((place / name).stat()), sha256(data).hexdigest())
+        name: (len(data), 0, 0, 0, sha256(data).hexdigest())
         for name, data in made.items()
     }
 

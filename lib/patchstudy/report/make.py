@@ -16,6 +16,7 @@ from patchstudy.report.html import to_html
 from patchstudy.report.pdf import to_pdf
 from patchstudy.report.run import NotebookError, Run, execute
 from patchstudy.report.table import as_markdown
+from patchstudy.tree import RECORD
 
 _TITLE: Final = re.compile(r"\A# [^\n]*")
 _DIGEST: Final = re.compile(r"report\.json\): sha256 ([0-9a-f]{64})")
@@ -50,25 +51,23 @@ def report(task: Task) -> Outcome:
 
 
 def _report(task: Task) -> Mapping[str, Any]:
-    """Write the files of a report, and last what it was made from."""
+    """Write the files of a report and what it was made from, all at once."""
     target = task.target
     target.mkdir(parents=True, exist_ok=True)
     noted_ns, inputs = fresh.inputs(task.folder, fresh.read(target))
     done, told = _executed(task)
     made = dict(_files(done, told, task))
-    fresh.claim(target)
-    files.write_all(target, made)
-    for name in _not_asked_for(task.order):
-        (target / name).unlink(missing_ok=True)
     result = {name: told[name] for name in ("decision", "unread", "worse")}
     record = fresh.Record(
         noted_ns=noted_ns,
         settings=task.settings,
         inputs=inputs,
-        outputs=fresh.signed(target, made),
+        outputs=fresh.signed(made),
         result=result,
     )
-    fresh.write(target, record)
+    others = dict.fromkeys(_not_asked_for(task.order))
+    fresh.claim(target)
+    files.write_all(target, {**made, **others, RECORD: fresh.to_bytes(record)})
     return result
 
 

@@ -46,7 +46,9 @@ def summary(reports: str | Path) -> Summary:
         If there is no ``index.json``, or a result cannot be read.
     """
     folder = Path(reports)
-    listed = _json(folder / "index.json")["studies"]
+    # While a batch makes this page, its list is not the one of the old page.
+    coming = folder / ".index.json"
+    listed = _json(coming if coming.is_file() else folder / "index.json")["studies"]
     found = {
         one["study"]: _json(folder / one["study"] / "report.json")
         for one in listed

@@ -17,7 +17,7 @@ import nbformat
 
 from patchstudy.errors import StudyError, printable
 from patchstudy.findings import assess
-from patchstudy.report import results
+from patchstudy.report import files, results
 from patchstudy.report.text import for_mail, text
 from patchstudy.study import Study, hide, open_study
 
@@ -65,6 +65,7 @@ def verify(folder: Path, data: Path | None = None) -> Verified:
     StudyError
         If there is no report, or its study cannot be read at all.
     """
+    _settle(folder)
     told = _told(folder)
     source = data or _source(folder)
     hidden = told["provenance"].get("hidden_names", 0) > 0
@@ -85,6 +86,16 @@ def verify(folder: Path, data: Path | None = None) -> Verified:
         differences=tuple(printable(one) for one in differences),
         notes=tuple(_other_programs(told, content)),
     )
+
+
+def _settle(folder: Path) -> None:
+    try:
+        files.settle(folder)
+    except OSError as error:
+        raise StudyError(
+            f"{folder}: holds files of two reports, and the newer ones cannot be put "
+            f"in their places ({error.strerror}); make the report again"
+        ) from error
 
 
 def _told(folder: Path) -> dict[str, Any]:
@@ -209,10 +220,14 @@ def report_folders(places: list[Path]) -> list[Path]:
     StudyError
         If there is none.
     """
+    # A killed program may have left the results where the set was that it switched to.
     found = [
-        path.parent
+        folder
         for place in places
-        for path in sorted(place.rglob(f"{_REPORT}.json"))
+        for folder in sorted(
+            {path.parent for path in place.rglob(f"{_REPORT}.json")}
+            | {path.parent for path in place.rglob(f"{files.SWITCH}/")}
+        )
     ]
     if not found:
         shown = ", ".join(map(str, places))
