@@ -31,7 +31,8 @@ COMPARISON = {
 OURS = {
     "question", "setting", "devices", "mechanism", "design", "failed_runs",
     "devices_together", "variance_components", "patch", "title", "explained",
-    "profile", "calls", "counters",
+    "profile", "flames", "calls", "callers", "call_costs", "clocks", "tracers",
+    "counters",
     "decision_in_words", "headline", "runs", "measured", "facts", "limits",
 }  # fmt: skip
 OURS_COMPARISON = {

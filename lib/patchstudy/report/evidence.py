@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from patchstudy import calls, profiles
+from patchstudy import calls, flames, profiles
 from patchstudy.counters import Counted
 from patchstudy.mechanism import Explanation
 from patchstudy.stats import Estimate
@@ -65,9 +65,22 @@ def of_profiles(study: Study) -> list[dict[str, Any]]:
     return _records(profiles.telling(profiles.difference(study), named, _TOP))
 
 
-def of_calls(study: Study) -> list[dict[str, Any]]:
-    """Calls and their costs, as ``calls.costs`` has them."""
-    return _records(calls.costs(calls.calls(study), study))
+def of_calls(study: Study) -> dict[str, Any]:
+    """Calls, who makes them and what they cost, as the tables of ``calls`` have it."""
+    table, clocks = calls.calls(study), calls.clocks(study)
+    found = calls.costs(table, study)
+    return {
+        "calls": _records(found),
+        "callers": _records(calls.by_task(table, study)),
+        "call_costs": _records(calls.spread(study)),
+        "clocks": clocks,
+        "tracers": list(calls.tracer_notes(found, clocks)),
+    }
+
+
+def of_flames(study: Study) -> list[dict[str, Any]]:
+    """The frames of the flame graphs, as ``flames.flames`` has them."""
+    return _records(flames.flames(study).drop(columns=["start", "width"]))
 
 
 def of_counted(one: Counted) -> dict[str, Any]:
@@ -77,6 +90,7 @@ def of_counted(one: Counted) -> dict[str, Any]:
         "workload": one.workload,
         "variant": one.variant,
         "looked_at": one.looked_at,
+        "differ": len(one.changed),
         "units": list(one.units),
         "blocks": one.blocks,
         "changed": [
@@ -91,6 +105,7 @@ def of_counted(one: Counted) -> dict[str, Any]:
                 "per": x.per,
                 "rate_baseline": x.rate_baseline,
                 "rate_patched": x.rate_patched,
+                "ratio": x.ratio,
                 "p_value": x.p_value,
                 "p_adjusted": x.p_adjusted,
                 "costs": x.costs,

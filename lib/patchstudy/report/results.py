@@ -69,7 +69,8 @@ def results(assessment: Assessment) -> dict[str, Any]:
         "mechanism": [evidence.of_explanation(x) for x in assessment.explanations],
         "explained": [evidence.of_explained(x) for x in assessment.explained],
         "profile": evidence.of_profiles(study),
-        "calls": evidence.of_calls(study),
+        "flames": evidence.of_flames(study),
+        **evidence.of_calls(study),
         "counters": [evidence.of_counted(one) for one in assessment.counted],
         "claims": [_claim(one) for one in claims.check(assessment)],
         "checks": [_check(one) for one in assessment.doubts],
@@ -387,6 +388,7 @@ def _design(design: Design) -> dict[str, Any]:
         "unit": design.unit,
         "block": design.block,
         "alpha": design.alpha,
+        "confidence": 1 - design.alpha,
         "treatment": list(design.treatment),
         "not_measured": list(design.not_measured),
         "devices": {name: dict(facts) for name, facts in design.devices.items()},
@@ -397,6 +399,7 @@ def _provenance(study: Study) -> dict[str, Any]:
     return {
         "command": f"patchstudy report --study {study.name}",
         "inputs_sha256": inputs_digest(study.files),
+        "inputs": len(study.files),
         "files": dict(study.files),
         "published": _published(study.runs),
         "facts": {
