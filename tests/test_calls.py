@@ -161,20 +161,12 @@ def test_counts_of_an_excerpt_are_left_out(study):
     assert set(table["function"]) == {"alloc"}
 
 
-def test_bins_are_told_by_their_upper_end(study):
-    table = calls.spread(study)
-    found = table.groupby("variant")[["cost_s", "calls"]].first()
-    assert found.loc["baseline"].tolist() == [pytest.approx(4096e-9), 2000]
-    assert found.loc["patched"].tolist() == [pytest.approx(512e-9), 2000]
-
-
 def test_without_calls_there_are_no_rows(made):
     study = open_study(made())
     table = calls.calls(study)
     assert table.empty
     assert calls.costs(table, study).empty
     assert calls.by_task(table, study).empty
-    assert calls.spread(study).empty
     assert isinstance(table, pd.DataFrame)
 
 

@@ -17,7 +17,7 @@ COSTS = pd.DataFrame(
 CALLS = pd.DataFrame(
     [
         {"device": "d", "workload": "w", "variant": variant, "function": "alloc",
-         "source": "counters", "cost_s": cost, "calls": count}
+         "tool": "counters", "runs": "measured", "cost_s": cost, "calls": count}
         for variant, cost, count in (
             ("baseline", 2e-6, 30), ("baseline", 4e-6, 10), ("patched", 5e-7, 40),
         )
@@ -53,6 +53,12 @@ def test_the_steps_reach_all_calls():
     assert base.get_xdata().tolist()[1:3] == pytest.approx([2000, 4000])
     assert new.get_ydata().tolist() == [0, 100, 100]
     assert base.get_linestyle() != new.get_linestyle()
+
+
+def test_a_line_ends_below_all_calls_where_the_last_bin_has_no_end():
+    more = CALLS.assign(cost_s=CALLS["cost_s"].replace(4e-6, float("inf")))
+    (axes,) = axes_of(figures.cost_ecdf(more))
+    assert axes.lines[0].get_ydata().tolist() == [0, 75, 75]
 
 
 def test_a_cell_a_run_and_the_median_beside():

@@ -1,5 +1,6 @@
 """Tables of tracers and of perf: what they say, and what they hide."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,13 @@ def test_a_call_has_its_mean_time_and_its_stack_its_own_time():
     assert own["outer", "inner"] == pytest.approx(800)
     assert capture.profiles[0].unit == "ns"
     assert codes(capture) == ["tracer-overhead"]
+
+
+def test_every_duration_is_told():
+    found = {one.function: one for one in read("ftrace_graph", GRAPH).durations}
+    assert found["inner"].upper_s == pytest.approx((0.3e-6, 0.5e-6))
+    assert found["inner"].calls == (1, 1)
+    assert found["other"].upper_s == pytest.approx((1837.709e-6,))
 
 
 def test_calls_of_a_task_that_went_away_are_not_those_of_the_next():
@@ -155,6 +163,52 @@ def test_bounds_of_a_histogram_are_inclusive():
     bounds = [{"count": 3, "min": 512, "max": 1023}, {"count": 1, "min": 2, "max": 2}]
     assert hist["buckets"] == bounds
     assert values(capture, "event:@us_count") == {"": 4}
+
+
+LINEAR = """\
+@alloc_ns[tmi]:
+(..., 0)               1 |@@@@                                                |
+[0, 100)               2 |@@@@@@@@                                            |
+[100, 200)             0 |                                                    |
+[200, ...)             3 |@@@@@@@@@@@@                                        |
+
+@bytes:
+[1K, 2K)               7 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+"""
+
+
+def test_a_histogram_whose_map_is_named_by_a_unit_of_time_holds_durations():
+    capture = read("bpftrace", LINEAR)
+    (one,) = capture.durations
+    assert one.function == "alloc tmi"
+    assert one.upper_s == pytest.approx((1e-7, 2e-7, math.inf))
+    assert one.calls == (2, 0, 3)
+    assert codes(capture) == ["unit-unknown", "histogram-buckets"]
+    assert "histograms @bytes are of times is not told" in capture.caveats[0].text
+
+
+def test_powers_of_two_of_bpftrace_end_where_the_next_begins():
+    durations = golden_file("bpftrace/cap-latency-hist.txt").durations
+    found = {one.function: one for one in durations}
+    assert found["cs_spin"].upper_s == pytest.approx((8e-6,))
+    assert found["my,wrk:[1]"].upper_s[:3] == pytest.approx((1e-6, 2e-6, 4e-6))
+    assert found["my,wrk:[1]"].calls[:3] == (5000, 98, 36)
+
+
+@pytest.mark.parametrize(
+    ("bucket", "upper_s"),
+    [
+        pytest.param("~ 2^4 ", 16e-6, id="power of two"),
+        pytest.param("~ 32-63", 63e-6, id="linear"),
+    ],
+)
+def test_a_hist_trigger_by_buckets_of_a_time_holds_durations(bucket, upper_s):
+    row = f"{{ lat_us: {bucket} }} hitcount:         12\n"
+    text = row + "\nTotals:\n    Hits: 12\n    Entries: 1\n    Dropped: 0\n"
+    capture = read("trace_hist", text)
+    (one,) = capture.durations
+    assert (one.function, one.upper_s, one.calls) == ("lat", (upper_s,), (12,))
+    assert codes(capture) == ["histogram-buckets"]
 
 
 def test_a_probe_that_could_not_be_attached_is_a_failed_run():

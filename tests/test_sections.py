@@ -82,7 +82,10 @@ def assert_described(part):
         ("costs", "There is no profile of both variants."),
         ("flame", "There is no profile of both variants."),
         ("function_calls", "No calls were counted."),
-        ("call_costs", "No histogram of the cost of calls was recorded."),
+        (
+            "call_costs",
+            "No function has durations of single calls, or a histogram of them.",
+        ),
         ("counters", "No counter was read in both variants."),
         ("cpus", "No tool tells the load of single CPUs."),
         ("exploratory", "No further metric was measured."),

@@ -29,8 +29,6 @@ COST_COLUMNS: Final = (
     "per_packet_patched", "cost_baseline", "cost_patched", "ratio", "ratio_low",
     "ratio_high",
 )  # fmt: skip
-BIN_COLUMNS: Final = ("device", "workload", "variant", "function", "source", "cost_s",
-                      "calls")  # fmt: skip
 #: Purpose of the runs that measure.
 MEASURED: Final = "measured"
 #: Functions of one source that are listed at most.
@@ -39,7 +37,6 @@ MOST: Final = 12
 _WINDOWS: Final = frozenset({"ftrace", "ftrace_graph", "trace-cmd"})
 #: Keys of a hist trigger that name the task.
 _TASKS: Final = ("common_pid", "common_pid.execname", "pid", "comm", "common_comm")
-_BIN: Final = re.compile(r"event:hist_ns_(\d{1,12})(?:\.\w+)?")
 _COUNT: Final = re.compile(r"event:(\w+)_count")
 
 
@@ -333,50 +330,6 @@ def by_task(table: pd.DataFrame, study: Study) -> pd.DataFrame:
     ).reindex(columns=["baseline", "patched"], fill_value=0.0)
     totals = wide.groupby(names[:-1]).transform("sum")
     return (wide / totals.where(totals > 0)).reset_index()
-
-
-# ---- how the cost is spread ---------------------------------------------------------
-
-
-def spread(study: Study) -> pd.DataFrame:
-    """Costs of calls as a histogram, or one by one: one row per bin and variant.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``BIN_COLUMNS``; ``cost_s`` is the upper end of a bin of powers of two,
-        ``source`` says who counted and in which runs. Bins of several runs are added
-        up: they are of one function by one counter.
-    """
-    judged = (study.design.baseline, study.design.patched[0])
-    rows = [
-        {
-            "device": run.device,
-            "workload": run.workload,
-            "variant": run.variant,
-            **one,
-        }
-        for run in study.runs
-        if run.variant in judged
-        for source in run.sources
-        for one in _bins(source, "measured" if run.measuring else "profile")
-    ]
-    table = pd.DataFrame(rows, columns=list(BIN_COLUMNS))
-    keys = list(BIN_COLUMNS[:-1])
-    summed = table.groupby(keys, as_index=False, sort=True)["calls"].sum()
-    places = ["device", "workload", "function", "source"]
-    both = summed.groupby(places)["variant"].transform("nunique") == 2
-    return summed[both].reset_index(drop=True)
-
-
-def _bins(source: Source, runs: str) -> Iterator[dict[str, object]]:
-    for one in source.capture.measurements:
-        match = _BIN.fullmatch(one.metric)
-        if match and source.capture.tool == "counters" and one.value > 0:
-            upper = 2 * int(match[1]) * 1e-9
-            words = f"driver's counters, {runs} runs"
-            yield {"function": "alloc", "source": words, "cost_s": upper,
-                   "calls": one.value}  # fmt: skip
 
 
 def _ns(seconds: float) -> str:

@@ -230,6 +230,26 @@ class Profile(Carded):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Durations:
+    """How long the calls of one function took, as a histogram or one by one.
+
+    Attributes
+    ----------
+    function
+        As the tool names it; empty where only the name of the file tells it.
+    upper_s
+        Upper end of each bucket in seconds, of single calls their duration; rising, the
+        last infinite where the bucket has no end.
+    calls
+        How many calls are in each bucket.
+    """
+
+    function: str
+    upper_s: tuple[float, ...]
+    calls: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """Why a file that was read holds no complete run."""
 
@@ -264,6 +284,8 @@ class Capture:
     profiles
         Call stacks, of a profiler's output: one profile an event, in the order of the
         file.
+    durations
+        How long calls took, one for each function.
     facts
         What the file says about the machine and the set-up; plain JSON values.
     caveats
@@ -283,6 +305,7 @@ class Capture:
     cumulative: bool = False
     counter_bits: int = 64
     profiles: tuple[Profile, ...] = ()
+    durations: tuple[Durations, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     caveats: tuple[Caveat, ...] = ()
     error: Fault | None = None

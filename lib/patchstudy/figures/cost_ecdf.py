@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import numpy as np
 import pandas as pd
 import seaborn.objects as so
 from matplotlib.axes import Axes
@@ -9,8 +10,8 @@ from matplotlib.lines import Line2D
 
 from patchstudy.figures import theme
 
-_COLUMNS: Final = ("device", "workload", "variant", "function", "source", "cost_s",
-                   "calls")  # fmt: skip
+_COLUMNS: Final = ("device", "workload", "variant", "function", "tool", "runs",
+                   "cost_s", "calls")  # fmt: skip
 
 
 def cost_ecdf(table: pd.DataFrame) -> so.Plot:
@@ -20,8 +21,9 @@ def cost_ecdf(table: pd.DataFrame) -> so.Plot:
     ----------
     table
         One row per cost (or upper end of a bin of a histogram) with the columns
-        ``device``, ``workload``, ``variant``, ``function``, ``source`` (which tool),
-        ``cost_s`` and ``calls``.
+        ``device``, ``workload``, ``variant``, ``function``, ``tool``, ``runs``,
+        ``cost_s`` (infinite in a bin without an end: the line ends below 100 %) and
+        ``calls``.
 
     Raises
     ------
@@ -32,9 +34,9 @@ def cost_ecdf(table: pd.DataFrame) -> so.Plot:
     table = table[table["cost_s"] > 0]
     theme.require(table, _COLUMNS, "costs of calls")
     places = table["device"].astype(str) + ", " + table["workload"].astype(str)
+    counted = table["tool"].astype(str) + ", " + table["runs"].astype(str) + " runs"
     named = table.assign(
-        device=places,
-        workload=table["function"].astype(str) + " by " + table["source"].astype(str),
+        device=places, workload=table["function"].astype(str) + " by " + counted
     )
     steps = _steps(named.assign(panel=theme.panels(named)))
     plot = (
@@ -54,27 +56,30 @@ def _steps(table: pd.DataFrame) -> pd.DataFrame:
     for (panel, variant), rows in table.groupby(["panel", "variant"], sort=False):
         summed = rows.groupby("cost_s", sort=True)["calls"].sum()
         percent = 100 * summed.cumsum() / summed.sum()
+        percent = percent[np.isfinite(percent.index)]
         parts.append(
             pd.DataFrame(
                 {
                     "panel": panel,
                     "variant": variant,
-                    "cost": summed.index.to_numpy(dtype=float) * 1e9,
+                    "cost": percent.index.to_numpy(dtype=float) * 1e9,
                     "percent": percent.to_numpy(dtype=float),
                 }
             )
         )
-    return pd.concat(parts, ignore_index=True)
+    found = pd.concat(parts, ignore_index=True)
+    # one axis for all panels: what a tracer adds shows beside what a driver counts
+    return found.assign(left=found["cost"].min() / 1.6, right=found["cost"].max() * 1.6)
 
 
 def _dress(axes: Axes, rows: pd.DataFrame) -> None:
     """Draw the steps from the left edge to the right, and the key."""
-    left, right = rows["cost"].min() / 1.6, rows["cost"].max() * 1.6
+    left, right = rows[["left", "right"]].iloc[0]
     lines = {}
     for variant, look in theme.looks(rows["variant"]).items():
         here = rows[rows["variant"] == variant]
         cost = [left, *here["cost"], right]
-        share = [0.0, *here["percent"], 100.0]
+        share = [0.0, *here["percent"], here["percent"].iloc[-1]]
         style = {"color": look.color, "linestyle": look.dashes, "linewidth": 1.8}
         axes.step(cost, share, where="post", **style)
         lines[variant] = Line2D([], [], **style)

@@ -8,18 +8,22 @@ keys they are one label, ``key``, as printed. Of a map that is printed more than
 is not in the file. Of histograms ``event:<map>_count``, and their buckets as facts with
 inclusive bounds (text has ``[a, b)``; K, M, G are 2^10, 2^20, 2^30); of ``stats`` the
 mean as well. Maps with stacks as keys are profiles.
+
+A histogram whose map is named by a unit of time (``@usecs``, ``@alloc_ns``) holds
+durations; bpftrace itself tells no unit, so one of another name is none, with a note.
 """
 
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import line_end
-from patchstudy.records import Capture, Fault, Profile, RawFile, Stack
+from patchstudy.records import Capture, Durations, Fault, Profile, RawFile, Stack
 
 _ATTACHING: Final = re.compile(r"Attach(?:ing|ed) \d+ probes?(?:\.\.\.)?")
 _MAP: Final = re.compile(
@@ -39,6 +43,11 @@ _OPENS_STACK: Final = re.compile(r"(?P<map>@\w*)\[\s*")
 _CLOSES_STACK: Final = re.compile(
     r"\s*(?:, )?(?P<key>[^\]]*)\]: (?P<count>\d{1,20})\s*"
 )
+#: Name of a map of durations: what was timed, and the unit.
+_TIMED: Final = re.compile(
+    r"@(?:(?P<name>\w+)_)?(?P<unit>ns|nsecs?|us|usecs?|ms|msecs?|secs?)"
+)
+_SECONDS: Final = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "s": 1.0}
 _ERROR: Final = re.compile(r"(?:\S+: )?ERROR: |\S+:\d+:\d+-\d+: ERROR: ")
 
 
@@ -99,6 +108,7 @@ def load(raw: RawFile) -> Capture:
             Profile(event=name, unit="event", stacks=tuple(stacks))
             for name, stacks in maps.stacks.items()
         ),
+        durations=tuple(_durations(maps.hists)),
         facts={"histograms": [_as_fact(*one) for one in maps.hists.items()]},
         caveats=(*out.caveats, *line_end(raw)),
         error=error,
@@ -109,6 +119,26 @@ def _as_fact(
     place: tuple[str, str], buckets: list[dict[str, int]]
 ) -> dict[str, object]:
     return {"map": place[0], "key": place[1], "buckets": buckets}
+
+
+def _durations(
+    hists: Mapping[tuple[str, str], Sequence[Mapping[str, int]]],
+) -> Iterator[Durations]:
+    """Yield the histograms of times; times were cut to whole units before."""
+    for (name, key), buckets in hists.items():
+        timed = _TIMED.fullmatch(name)
+        ends = [
+            (one["max"] + 1 if "max" in one else math.inf, one["count"])
+            for one in buckets
+        ]
+        known = sorted(one for one in ends if one[0] > 0)  # below are faults of a clock
+        if timed and known:
+            unit_s = _SECONDS[timed["unit"][0]]
+            yield Durations(
+                function=" ".join(filter(None, (timed["name"], key))),
+                upper_s=tuple(end * unit_s for end, _ in known),
+                calls=tuple(calls for _, calls in known),
+            )
 
 
 def _add(out: Reading, maps: _Maps) -> None:
@@ -123,12 +153,28 @@ def _add(out: Reading, maps: _Maps) -> None:
     for (name, key), buckets in maps.hists.items():
         count = sum(one["count"] for one in buckets)
         out.whole(f"event:{name}_count", count, {"key": key} if key else None)
+    _buckets(out, dict.fromkeys(name for name, _ in maps.hists))
     if maps.repeated:
         text = "a map is printed more than once; its last printing counts"
         out.doubt("printed-again", text, "Print the maps at the end only.")
     if maps.printed:
         text = f"{maps.printed} lines were printed by the program itself: not read"
         out.note("lines-unread", text)
+
+
+def _buckets(out: Reading, names: Iterable[str]) -> None:
+    """Say which histograms are of times, and that their buckets are coarse."""
+    timed = [one for one in names if _TIMED.fullmatch(one)]
+    unnamed = [one for one in names if one not in timed]
+    if unnamed:
+        text = (
+            f"whether the histograms {', '.join(unnamed)} are of times is not told; a"
+            " map of times ends in its unit, like @alloc_ns"
+        )
+        out.note("unit-unknown", text)
+    if timed:
+        text = "a duration is known to the bucket of its histogram only"
+        out.note("histogram-buckets", text)
 
 
 # ---- JSON ---------------------------------------------------------------------------

@@ -13,13 +13,14 @@ without that of its traced callees, in ns, one stack per way to it.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import line_end
-from patchstudy.records import Capture, Profile, RawFile, Stack
+from patchstudy.records import Capture, Durations, Profile, RawFile, Stack
 
 _ROW: Final = re.compile(
     r"(?:\s*(?P<time>\d+\.\d+) \|)?\s*(?P<cpu>\d{1,5})\)\s*"
@@ -95,6 +96,7 @@ def load(raw: RawFile) -> Capture:
         tool="ftrace_graph",
         measurements=tuple(out.measurements),
         profiles=tuple(_profile(trace)),
+        durations=tuple(_durations(trace)),
         facts={"rows": trace.rows, "task_switches": trace.switches},
         caveats=(*out.caveats, *line_end(raw)),
     )
@@ -165,6 +167,17 @@ def _profile(trace: _Trace) -> Iterator[Profile]:
                 for frames, (count, own) in trace.stacks.items()
             ),
             lost=trace.lost or None,
+        )
+
+
+def _durations(trace: _Trace) -> Iterator[Durations]:
+    """Yield every duration of a function, and how many calls took as long."""
+    for name, times in trace.ended.items():
+        counted = sorted(Counter(times).items())
+        yield Durations(
+            function=name,
+            upper_s=tuple(us / 1e6 for us, _ in counted),
+            calls=tuple(calls for _, calls in counted),
         )
 
 

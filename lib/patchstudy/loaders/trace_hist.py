@@ -12,6 +12,9 @@ the entries are then a profile, by their hits, and only the sums are measurement
 ``event:hist_hits`` is Hits where the file tells it, else the sum of the rows; with the
 key as label every row; ``event:hist_<value>`` likewise. Rows may be fewer than the hits
 (``Dropped``, or an excerpt): a caveat.
+
+Durations are the hits by a key that is named by a unit of time, in the buckets of
+``.log2`` (``~ 2^n``: above 2^(n-1), up to 2^n) or ``.buckets`` (``~ low-high``).
 """
 
 import re
@@ -21,7 +24,7 @@ from typing import Final
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import line_end, lines
-from patchstudy.records import Capture, Profile, RawFile, Stack
+from patchstudy.records import Capture, Durations, Profile, RawFile, Stack
 
 _TRIGGER: Final = re.compile(r"# trigger info: (?P<what>hist:\S+)")
 _ROW: Final = re.compile(
@@ -33,6 +36,12 @@ _DEPTH: Final = 16
 _VALUE: Final = re.compile(r"(\S+):\s+(\S+)")
 _TOTAL: Final = re.compile(r"\s+(Hits|Entries|Dropped): (\d{1,20})\s*")
 _SYMBOL: Final = re.compile(r"\[[0-9a-f]{8,16}\] (\S+)(?: \[\S+\])?")
+#: Key of a duration (its name, its unit) and its bucket.
+_TIMED: Final = re.compile(
+    r"(?:(?P<name>\w+)_)?(?P<unit>ns|nsecs?|us|usecs?|ms|msecs?|secs?)"
+)
+_SECONDS: Final = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "s": 1.0}
+_BUCKET: Final = re.compile(r"~ (?:2\^(?P<power>\d{1,2})|\d+-(?P<high>\d{1,19}))")
 _TASK: Final = re.compile(r"(.*?)\s*\[\s*\d+\]")
 
 
@@ -55,6 +64,9 @@ def load(raw: RawFile) -> Capture:
             raise CaptureError(raw.path, problem, where=str(number))
     out = Reading()
     _add(out, table.sums, table.totals)
+    if any(_durations(table.sums)):
+        text = "a duration is known to the bucket of its histogram only"
+        out.note("histogram-buckets", text)
     if any(len(one.frames) >= _DEPTH for one in table.stacks):
         text = f"stacks are cut at {_DEPTH} frames; what is further out is not told"
         out.note("stacks-cut", text)
@@ -67,6 +79,7 @@ def load(raw: RawFile) -> Capture:
         tool="trace_hist",
         measurements=tuple(out.measurements),
         profiles=(profile,) if table.stacks else (),
+        durations=tuple(_durations(table.sums)),
         facts={
             "rows": table.rows,
             "trigger": trigger["what"] if trigger else None,
@@ -132,6 +145,31 @@ def _labels(keys: str) -> Iterator[tuple[str, str]]:
         elif name.startswith("common_pid") and (task := _TASK.fullmatch(told)):
             told = task[1]
         yield name.strip(), told
+
+
+def _durations(
+    sums: Mapping[tuple[tuple[tuple[str, str], ...], str], int],
+) -> Iterator[Durations]:
+    """Yield the hits by buckets of a time, apart for each task or other key."""
+    found: dict[str, dict[float, int]] = {}
+    for (labels, name), hits in sums.items():
+        keys = dict(labels)
+        for key, value in labels if name == "hitcount" else ():
+            timed, bucket = _TIMED.fullmatch(key), _BUCKET.fullmatch(value)
+            if timed and bucket:
+                others = [keys[one] for one in keys if one != key]
+                function = " ".join(filter(None, (timed["name"], *others)))
+                high = int(bucket["high"] or 0) or 2 ** int(bucket["power"] or 0)
+                upper_s = high * _SECONDS[timed["unit"][0]]
+                counted = found.setdefault(function, {})
+                counted[upper_s] = counted.get(upper_s, 0) + hits
+    for function, counted in found.items():
+        rows = sorted(counted.items())
+        yield Durations(
+            function=function,
+            upper_s=tuple(upper_s for upper_s, _ in rows),
+            calls=tuple(hits for _, hits in rows),
+        )
 
 
 def _add(

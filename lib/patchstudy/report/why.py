@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from patchstudy import calls, figures, flames, profiles
+from patchstudy import calls, durations, figures, flames, profiles
 from patchstudy.counters import FALSE_SHARE, Counted, Counter
 from patchstudy.findings import Assessment
 from patchstudy.report.table import Column, Note, Table, Vector
@@ -323,31 +323,34 @@ def _task_table(tasks: pd.DataFrame) -> Table:
 
 def call_costs(assessment: Assessment) -> tuple[Part, ...]:
     """How the cost of a call is spread."""
-    table = calls.spread(assessment.study)
+    table = durations.durations(assessment.study)
     if table.empty:
-        return (Note("empty", "No histogram of the cost of calls was recorded."),)
+        text = "No function has durations of single calls, or a histogram of them."
+        return (Note("empty", text),)
     drawn = Vector(
         figures.to_svg(figures.cost_ecdf(table)),
         _spread_words(table),
         "Share of the calls that cost no more than so much. Steps stand at the upper "
-        "ends of the bins of the counter.",
+        "ends of the bins of a histogram, or at single durations.",
     )
-    return (drawn,)
+    return (drawn, *(Note("text", one) for one in durations.hidden(table["tool"])))
 
 
 def _spread_words(table: pd.DataFrame) -> str:
     first = table.iloc[0]
-    rows = table[
-        (table["workload"] == first["workload"])
-        & (table["function"] == first["function"])
-        & (table["source"] == first["source"])
+    same = ["device", "workload", "function", "tool", "runs"]
+    rows = table[(table[same] == first[same]).all(axis=1)]
+    parts = [
+        f"half of the {variant} calls cost {_at_most(durations.median(one))}"
+        for variant, one in rows.groupby("variant", sort=True)
     ]
-    parts = []
-    for variant, one in rows.groupby("variant", sort=True):
-        reached = one["calls"].cumsum() >= one["calls"].sum() / 2
-        half = for_people(float(one.loc[reached, "cost_s"].iloc[0]), "s", digits=3)
-        parts.append(f"half of the {variant} calls cost at most {half}")
     return f"Cost of {first['function']} on {first['workload']}: {'; '.join(parts)}."
+
+
+def _at_most(seconds: float) -> str:
+    if math.isinf(seconds):
+        return "more than the last bin but one tells"
+    return f"at most {for_people(seconds, 's', digits=3)}"
 
 
 # ---- counters and CPUs --------------------------------------------------------------
