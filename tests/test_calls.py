@@ -161,6 +161,20 @@ def test_counts_of_an_excerpt_are_left_out(study):
     assert set(table["function"]) == {"alloc"}
 
 
+def test_allocations_by_call_site_are_calls_and_those_that_are_gone_are_none(study):
+    labels = {"call_site": "copy", "event": "kmalloc"}
+    other = {"call_site": "send", "event": "kmalloc"}
+    study = traced(
+        study,
+        baseline=[("alloc_count", 101, labels), ("alloc_count", 100, other)],
+        patched=[("alloc_count", 100, other)],
+    )
+    found = calls.costs(calls.calls(study), study).set_index("function")
+    one = found.loc["kmalloc in copy"]
+    assert (one["calls_baseline"], one["calls_patched"]) == (101, 0)
+    assert found.loc["kmalloc in send", "calls_patched"] == 100
+
+
 def test_without_calls_there_are_no_rows(made):
     study = open_study(made())
     table = calls.calls(study)

@@ -18,7 +18,8 @@ def read(text: str | bytes) -> Capture:
 
 def test_frames_keep_their_blanks_and_annotations():
     capture = read("my app-12;read [x];vfs_read_[k] 12\n")
-    stack = Stack(frames=("my app-12", "read [x]", "vfs_read_[k]"), weight=12)
+    frames = ("read [x]", "vfs_read_[k]")
+    stack = Stack(frames=frames, weight=12, comm="my app-12")
     [profile] = capture.profiles
     assert profile.stacks == (stack,)
     assert (profile.event, profile.unit, profile.samples) == (None, None, None)
@@ -37,6 +38,35 @@ def test_frames_keep_their_blanks_and_annotations():
 )
 def test_the_weights_add_up(text, total):
     assert read(text).facts["total"] == total
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("iperf3;send 1\nkworker/u3:0-tm;copy 2\n", id="a kernel thread"),
+        pytest.param("iperf3;send 1\nswapper;do_idle 2\n", id="the idle thread"),
+        pytest.param("ip-?;send 1\niperf-9/10;copy 2\n", id="process numbers"),
+        pytest.param("func_ab;_start;main 3\nfunc_ab;odd 1\n", id="where it begins"),
+        pytest.param("iperf3;[unknown];send 1\niperf3 1\n", id="no symbol"),
+    ],
+)
+def test_the_name_of_a_thread_is_no_symbol(text):
+    roots = {line.split(";")[0].split(" ")[0] for line in text.splitlines()}
+    stacks = read(text).profiles[0].stacks
+    assert {one.comm for one in stacks} == roots
+    assert roots.isdisjoint(frame for one in stacks for frame in one.frames)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("main;copy 1\nmain;send 2\n", id="a function"),
+        pytest.param("_start;main;copy 1\n", id="where it begins"),
+        pytest.param("ret_from_fork_[k];kthread_[k] 1\n", id="of the kernel"),
+    ],
+)
+def test_a_function_that_begins_a_stack_stays_one(text):
+    assert read(text).profiles[0].stacks[0].comm is None
 
 
 def test_samples_are_counted_only_where_every_stack_tells_them():

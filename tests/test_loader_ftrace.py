@@ -40,6 +40,21 @@ def test_allocations_by_call_site():
     assert values(capture, "event:kmalloc_bytes")["pskb_expand_head"] == 205824
 
 
+def test_the_pair_of_the_corpus(shared):
+    """101 kmallocs by pskb_expand_head before, none after; as the kernel counted."""
+    counts = {}
+    for name, events in (("before", 206), ("after", 105)):
+        path = shared / "corpus" / "sys" / "ftrace" / f"cap-kmalloc-{name}.txt"
+        if not path.is_file():
+            continue
+        capture = loaders.load(path)
+        assert capture.facts["events"] == events
+        assert "events-lost" not in {one.code for one in capture.caveats}
+        sites = values(capture, "alloc_count")
+        counts[name] = sites.get("kmalloc pskb_expand_head", 0)
+    assert counts in ({"before": 101, "after": 0}, {"before": 101})
+
+
 def test_contexts_are_told_apart_by_the_flags():
     line = (
         "   kworker/0:1-7       [000] {}  1.000001: kmalloc: call_site=a+0x1/0x2 x=1\n"

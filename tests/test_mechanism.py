@@ -152,3 +152,52 @@ def test_the_change_of_a_count_has_no_unit(told):
     (one,) = told("event:copies", rows("event:copies", "1", [1000, 1010], [10, 12]))
     assert "1,005 in the baseline profile run, 11 in" in one.sentence
     assert "change -994 [" in one.sentence
+
+
+KMALLOC = (
+    "          iperf3-1     [000] b..1.  1.00000{at}: kmalloc: call_site={site}+0x1/0x2"
+    " ptr=0 bytes_req=64 bytes_alloc=64 gfp_flags=GFP_ATOMIC\n"
+)
+
+
+def allocations(*sites, lost=0):
+    """A trace of these allocations, the last ones of a few more."""
+    head = "# tracer: nop\n#\n"
+    head += (
+        f"# entries-in-buffer/entries-written: {len(sites)}/{len(sites) + lost}\n#\n"
+    )
+    return head + "".join(KMALLOC.format(at=at, site=x) for at, x in enumerate(sites))
+
+
+def traces(baseline, patched):
+    return {
+        f"d/{variant}/boot-9/profile-1/t.ftrace.txt": text
+        for variant, text in (("baseline", baseline), ("patched", patched))
+    }
+
+
+def test_a_call_site_that_a_whole_trace_does_not_tell_has_none(told):
+    (one,) = told(
+        "alloc_count",
+        traces(allocations("copy", "copy", "send"), allocations("send", "send")),
+        where='where = { call_site = "copy" }',
+    )
+    assert one.values == {"baseline": (2,), "patched": (0,)}
+    assert one.holds is Holds.YES
+
+
+def test_a_trace_with_holes_does_not_tell_that_there_is_none(told):
+    (one,) = told(
+        "alloc_count",
+        traces(allocations("copy", "send"), allocations("send", "send", lost=7)),
+        where='where = { call_site = "copy" }',
+    )
+    assert one.values == {"baseline": (1,)}
+    assert one.holds is Holds.UNKNOWN
+
+
+def test_a_count_is_that_of_the_whole_not_of_its_parts_too(told):
+    (one,) = told(
+        "event:kmalloc", traces(allocations("copy", "send"), allocations("send"))
+    )
+    assert one.values == {"baseline": (2,), "patched": (1,)}

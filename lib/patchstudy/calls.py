@@ -35,6 +35,10 @@ MEASURED: Final = "measured"
 MOST: Final = 12
 #: Tracers whose buffer holds a part of a run: their calls are not those of its packets.
 _WINDOWS: Final = frozenset({"ftrace", "ftrace_graph", "trace-cmd"})
+#: Traces that hold a line for each event, or a row for each kind of it.
+_TRACES: Final = frozenset({"ftrace", "trace-cmd", "trace_hist", "dropwatch"})
+#: Caveats of traces that lost some of what they count.
+_HOLES: Final = frozenset({"events-lost", "rows-missing", "cut-short"})
 #: Keys of a hist trigger that name the task.
 _TASKS: Final = ("common_pid", "common_pid.execname", "pid", "comm", "common_comm")
 _COUNT: Final = re.compile(r"event:(\w+)_count")
@@ -51,6 +55,8 @@ def calls(study: Study) -> pd.DataFrame:
         calls, else the thread that made them, without its number; ``time_s`` their
         total time, NaN where it is not told; ``packets`` what the run moved, NaN where
         not known. Counts of a trace of which only an excerpt is there are left out.
+        Allocations by call site are ``"kmalloc in <function>"``; 0 where a whole trace
+        has none of it.
     """
     judged = (study.design.baseline, study.design.patched[0])
     rows = [
@@ -70,7 +76,24 @@ def calls(study: Study) -> pd.DataFrame:
         for packets in [moved(run).packet or np.nan]
         for row in found
     ]
-    return pd.DataFrame(rows, columns=list(CALL_COLUMNS))
+    table = pd.DataFrame(rows, columns=[*CALL_COLUMNS, "kind"])
+    return _with_none(table)[list(CALL_COLUMNS)]
+
+
+def _with_none(table: pd.DataFrame) -> pd.DataFrame:
+    """Add a count of 0 for what one whole trace tells and another does not.
+
+    ``kind`` is what a trace tells everything of (``"kmalloc"``), NaN where it does not.
+    """
+    group = ["device", "workload", "purpose", "tool", "kind"]
+    run = [*group, "variant", "name", "packets"]
+    whole = table.dropna(subset=["kind"])
+    runs = whole[run].drop_duplicates()
+    every = runs.merge(whole[[*group, "function"]].drop_duplicates(), on=group)
+    told = pd.MultiIndex.from_frame(whole[[*run, "function"]])
+    missing = every[~pd.MultiIndex.from_frame(every[[*run, "function"]]).isin(told)]
+    none = missing.assign(task="", calls=0.0, time_s=np.nan)
+    return pd.concat([table, none], ignore_index=True) if len(none) else table
 
 
 def _of_run(run: Run) -> Iterator[dict[str, object]]:
@@ -95,6 +118,13 @@ def probed_functions(run: Run) -> Mapping[str, str]:
         for one in source.capture.measurements
         if one.metric.startswith("calls:") and "probe" in one.labels
     }
+
+
+def whole_trace(capture: Capture) -> bool:
+    """Say whether a trace tells every event of the kinds that it was to record."""
+    holes = {one.code for one in capture.caveats} & _HOLES
+    whole = capture.tool in _TRACES and not capture.error and not holes
+    return whole and not _excerpt(capture)
 
 
 def _excerpt(capture: Capture) -> bool:
@@ -148,6 +178,15 @@ def _of_tracer(source: Source) -> Iterator[dict[str, object]]:
             if task is not None:
                 time = one.value * times.get(name, math.nan) if not task else math.nan
                 yield _row(source.capture.tool, name, task, one.value, time)
+        elif one.metric == "alloc_count" and one.labels.keys() == {
+            "call_site",
+            "event",
+        }:
+            kind = one.labels["event"]
+            name = f"{kind} in {one.labels['call_site']}"
+            told = kind if whole_trace(source.capture) else math.nan
+            row = _row(source.capture.tool, name, "", one.value, math.nan)
+            yield {**row, "kind": told}
 
 
 def _task(one: Measurement) -> str | None:

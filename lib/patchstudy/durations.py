@@ -6,7 +6,7 @@ function_graph tracer of the profile runs, each with what it adds to every call.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -145,7 +145,7 @@ def median(rows: pd.DataFrame) -> float:
     return float(ordered.loc[reached, "cost_s"].iloc[0])
 
 
-def hidden(tools: Sequence[str]) -> Iterator[str]:
+def hidden(tools: Iterable[str]) -> Iterator[str]:
     """Yield what the durations of each of these tools do not show."""
     for tool in dict.fromkeys(tools):
         yield f"{tool}: {HIDDEN[tool]}."

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from patchstudy import checks, failures
+import pandas as pd
+
+from patchstudy import checks, failures, profiles, reported
 from patchstudy.cards import Carded, Rows
 from patchstudy.checks import Doubt, Material
 from patchstudy.compare import Comparison, compare, described, margin_on_scale
@@ -86,6 +88,16 @@ class Assessment(Carded):
     def counted(self) -> tuple[Counted, ...]:
         """Which counters changed, of all that were read; worked out when asked for."""
         return counters(self.study, self.material.runs)
+
+    @cached_property
+    def profiled(self) -> pd.DataFrame:
+        """Shares and costs of symbols, as ``profiles.difference`` has them."""
+        return profiles.difference(self.study)
+
+    @cached_property
+    def reported(self) -> pd.DataFrame:
+        """Self shares where no stacks are, as ``reported.difference`` has them."""
+        return reported.difference(self.study)
 
 
 def _counted(counts: Counter[str]) -> str:

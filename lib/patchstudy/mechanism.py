@@ -7,18 +7,20 @@ read here; those of measured runs are compared like every other metric.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
 from patchstudy import profiles, stats
-from patchstudy.calls import probed_functions
+from patchstudy.calls import probed_functions, whole_trace
 from patchstudy.metrics import Kind
 from patchstudy.moved import moved, whole_run
+from patchstudy.records import Measurement
+from patchstudy.reported import Report, ReportCell, reported_cells
 from patchstudy.stats import Estimate
-from patchstudy.study import Planned, Role, Run, Study
+from patchstudy.study import Planned, Role, Run, Source, Study
 from patchstudy.units import for_people, prefix, significant
 
 #: Part of what there was from which a symbol or an event counts as gone.
@@ -84,6 +86,9 @@ def explanations(study: Study) -> Iterator[Explanation]:
             for found in profiles.evidence(study, symbol):
                 if _applies(planned, found.device, found.workload):
                     yield _of_symbol(study, planned, found)
+            for cell in reported_cells(study) if family == _SHARE else ():
+                if _applies(planned, cell.device, cell.workload):
+                    yield _of_report(study, planned, cell)
         else:
             yield from _of_counter(study, planned)
 
@@ -156,6 +161,63 @@ def _symbol_part(found: profiles.Evidence, variant: str, *, share: bool) -> str:
     return f"{words} [{weight:.10g} of {total:.10g} {found.unit}s]"
 
 
+# ---- self shares of perf report ------------------------------------------------------
+
+
+def _of_report(study: Study, planned: Planned, cell: ReportCell) -> Explanation:
+    """Judge the self share; where a report does not have the symbol, its bound."""
+    symbol = planned.metric.name.partition(":")[2]
+    sides = {
+        study.design.baseline: cell.baseline,
+        study.design.patched[0]: cell.patched,
+    }
+    values = {
+        variant: tuple(one.shares.get(symbol, one.bound) for one in found)
+        for variant, found in sides.items()
+    }
+    change, holds = _judged(study, planned.expect, values)
+    known = all(symbol in one.shares for found in sides.values() for one in found)
+    if not known:  # a bound is no value: it can show that a share is less, not by what
+        change, holds = None, _below(planned.expect, symbol, cell)
+    parts = [_report_part(found, symbol, name) for name, found in sides.items()]
+    said = f"{symbol} alone (self, without what it calls) has {' and '.join(parts)}"
+    replicates = _replicates(study, values, change, ("%", "")).replace(
+        "profile", "report"
+    )
+    return Explanation(
+        device=cell.device,
+        workload=cell.workload,
+        metric=planned.metric.name,
+        symbol=symbol,
+        unit=planned.metric.unit,
+        expect=planned.expect,
+        values={name: one for name, one in values.items() if known},
+        per_packet={},
+        change=change,
+        holds=holds,
+        sentence=f"{said} ({replicates})" + _verdict(holds),
+        paths=tuple(one.path for found in sides.values() for one in found),
+    )
+
+
+def _report_part(found: Sequence[Report], symbol: str, variant: str) -> str:
+    share = 100 * _mean([one.shares.get(symbol, one.bound) for one in found])
+    known = all(symbol in one.shares for one in found)
+    return f"{'' if known else 'less than '}{share:.2f} % of the {variant} report"
+
+
+def _below(expect: str, symbol: str, cell: ReportCell) -> Holds:
+    """Say whether a share that is printed is far above the bound of one that is not."""
+    if expect not in {"lower", "higher"}:
+        return Holds.NOT_ASKED
+    before, after = cell.baseline, cell.patched
+    if expect == "higher":
+        before, after = after, before
+    most = max(one.shares.get(symbol, one.bound) for one in after)
+    least = min(one.shares.get(symbol, 0.0) for one in before)
+    return Holds.YES if least > 0 and most <= GONE * least else Holds.UNKNOWN
+
+
 # ---- counters -----------------------------------------------------------------------
 
 
@@ -173,18 +235,39 @@ def _of_counter(study: Study, planned: Planned) -> Iterator[Explanation]:
 
 
 def _counted(run: Run, planned: Planned) -> tuple[float, str] | None:
-    """Sum of the readings with the wanted labels of the first tool, and its file."""
+    """Reading with the wanted labels of the first tool, and its file.
+
+    The reading of a whole has the fewest labels; of parts alone, all are added up. A
+    trace that tells others of the kind, and lost nothing, had none of this one.
+    """
     readings = [
-        (source, one.value)
+        (source, one)
         for source, one in whole_run(run, planned.metric.name)
-        if planned.where.items()
-        <= {**one.labels, "tool": source.capture.tool, "place": source.place}.items()
+        if _wanted(planned, source, one)
     ]
     if not readings:
-        return None
+        return _none(run, planned)
     first = readings[0][0]
-    value = sum(value for source, value in readings if source is first)
+    here = [one for source, one in readings if source is first]
+    parts = tuple(min((tuple(one.labels) for one in here), key=len))
+    value = sum(one.value for one in here if tuple(one.labels) == parts)
     return value, first.capture.path.name
+
+
+def _wanted(planned: Planned, source: Source, one: Measurement) -> bool:
+    told = {**one.labels, "tool": source.capture.tool, "place": source.place}
+    return planned.where.items() <= told.items()
+
+
+def _none(run: Run, planned: Planned) -> tuple[float, str] | None:
+    """A count of 0, where a whole trace tells only others of the kind; and its file."""
+    for source, one in whole_run(run, planned.metric.name):
+        others = planned.where.keys() & one.labels.keys()
+        rest = {k: x for k, x in planned.where.items() if k not in one.labels}
+        same = replace(planned, where=rest)
+        if others and _wanted(same, source, one) and whole_trace(source.capture):
+            return 0.0, source.capture.path.name
+    return None
 
 
 def _counter(

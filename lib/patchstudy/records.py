@@ -165,8 +165,8 @@ class Stack:
     samples
         How many samples have this stack; None where the file tells weights only.
     comm
-        Name of the thread; None where the file does not tell it, or has it among the
-        frames.
+        Name of the thread; None where the file does not tell it, or where it cannot be
+        told from a function.
     """
 
     frames: tuple[str, ...]

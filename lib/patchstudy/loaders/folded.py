@@ -3,16 +3,37 @@
 The format of FlameGraph's stackcollapse scripts and of ``inferno``:
 ``outermost;...;leaf 12``. The weight is a number of samples or a period; the file
 tells neither which, nor the event. Frames are kept as written, with ``_[k]`` and the
-like. The first frame is often the command's name, with or without its process number.
+like.
+
+The first frame is often the name of the thread, with or without its process number, and
+no function. It is taken for one, in all stacks, where one of them can only be a thread
+of the kernel (``kworker/u3:0-tm``, ``swapper``), where all end in a process number, or
+where what follows is where a thread begins (``_start``, ``ret_from_fork``).
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import head_lines, line_end, lines
 from patchstudy.records import Capture, Profile, RawFile, Stack
 
-_WEIGHT = re.compile(r"\d{1,20}(?:\.\d{0,40})?")
+_KERNEL_THREAD: Final = re.compile(
+    r"(?:(?:ksoftirqd|kworker|migration|cpuhp|rcuop|rcuos|rcuog|rcuc|watchdog|irq)/\S.*|"
+    r"swapper(?:/\d+)?|kswapd\d+|kcompactd\d+|khugepaged|kthreadd|rcu_(?:sched|preempt))"
+    r"(?:-(?:\d+|\?)(?:/\d+)?)?"
+)
+_NUMBERED: Final = re.compile(r".*-(?:\d+|\?)(?:/\d+)?")
+#: Where a thread begins, in user space or the kernel.
+_BEGINS: Final = re.compile(
+    r"(?:_start|__libc_start_(?:main|call_main)(?:_impl)?.*|_?_?clone3?|start_thread|"
+    r"ret_from_fork(?:_asm)?|kthread|secondary_startup\w*|cpu_startup_entry|do_idle|"
+    r"start_secondary|x86_64_start_kernel|entry_SYSCALL_64\w*|\[unknown\]|el0\w*)"
+    r"(?:_\[k\])?"
+)
+_WEIGHT: Final = re.compile(r"\d{1,20}(?:\.\d{0,40})?")
 
 
 def sniff(raw: RawFile) -> bool:
@@ -32,9 +53,10 @@ def load(raw: RawFile) -> Capture:
             "two counts a line: a difference of two profiles; give the two profiles"
         )
         raise CaptureError(raw.path, problem, where=str(rows[0][0]))
-    profile = Profile(
-        event=None, unit=None, stacks=tuple(_stack(raw, *row) for row in rows)
-    )
+    stacks = [_stack(raw, *row) for row in rows]
+    if _threads_first(stacks):
+        stacks = [_of_thread(one) for one in stacks]
+    profile = Profile(event=None, unit=None, stacks=tuple(stacks))
     return Capture(
         path=raw.path,
         sha256=raw.digest,
@@ -62,3 +84,22 @@ def _stack(raw: RawFile, number: int, line: str) -> Stack:
         frames=tuple(stack.split(";")),
         weight=float(weight) if "." in weight else int(weight),
     )
+
+
+def _threads_first(stacks: Sequence[Stack]) -> bool:
+    """Say whether the first frame of every stack is the name of a thread."""
+    roots = {one.frames[0] for one in stacks}
+    if any(map(_KERNEL_THREAD.fullmatch, roots)) or all(
+        map(_NUMBERED.fullmatch, roots)
+    ):
+        return True
+    if any(map(_BEGINS.fullmatch, roots)):
+        return False
+    deep = [one for one in stacks if len(one.frames) > 1]
+    begins = sum(one.weight for one in deep if _BEGINS.fullmatch(one.frames[1]))
+    return 2 * begins > sum(one.weight for one in deep)
+
+
+def _of_thread(stack: Stack) -> Stack:
+    frames = stack.frames[1:] or ("[unknown]",)
+    return replace(stack, frames=frames, comm=stack.frames[0])

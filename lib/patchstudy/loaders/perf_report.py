@@ -53,7 +53,8 @@ def load(raw: RawFile) -> Capture:
             "events": [
                 {"event": one.event, "count": one.count, "rows": len(one.rows)}
                 for one in found
-            ]
+            ],
+            "columns": list(next(one.columns for one in found if one.columns)),
         },
         caveats=(*out.caveats, *line_end(raw)),
     )

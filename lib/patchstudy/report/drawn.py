@@ -8,7 +8,7 @@ from typing import Final
 import pandas as pd
 import seaborn.objects as so
 
-from patchstudy import figures, profiles
+from patchstudy import figures
 from patchstudy.errors import StudyError, printable
 from patchstudy.findings import Assessment
 from patchstudy.metrics import Kind, metric
@@ -88,7 +88,7 @@ def _all(assessment: Assessment) -> Iterator[Figure]:
         )
     yield from _of_units(assessment)
     yield from _of_intervals(assessment)
-    profile = profiles.difference(assessment.study)
+    profile = assessment.profiled
     if not profile.empty:
         yield Figure(
             name="profile",

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import pandas as pd
 
-from patchstudy import calls, flames, profiles
+from patchstudy import calls, durations, flames, profiles, reported
 from patchstudy.counters import Counted
+from patchstudy.findings import Assessment
 from patchstudy.mechanism import Explanation
 from patchstudy.stats import Estimate
 from patchstudy.study import Study
@@ -59,10 +60,18 @@ def of_explained(one: Explained) -> dict[str, Any]:
     }
 
 
-def of_profiles(study: Study) -> list[dict[str, Any]]:
+def of_profiles(assessment: Assessment) -> list[dict[str, Any]]:
     """The symbols that tell most, as ``profiles.difference`` has them."""
-    named = [one.metric.name.partition(":")[2] for one in study.design.metrics]
-    return _records(profiles.telling(profiles.difference(study), named, _TOP))
+    design = assessment.study.design
+    named = [one.metric.name.partition(":")[2] for one in design.metrics]
+    return _records(profiles.telling(assessment.profiled, named, _TOP))
+
+
+def of_reports(assessment: Assessment) -> list[dict[str, Any]]:
+    """Self shares without stacks, as ``reported.difference`` has them."""
+    design = assessment.study.design
+    named = [one.metric.name.partition(":")[2] for one in design.metrics]
+    return _records(reported.telling(assessment.reported, named, _TOP))
 
 
 def of_calls(study: Study) -> dict[str, Any]:
@@ -72,7 +81,7 @@ def of_calls(study: Study) -> dict[str, Any]:
     return {
         "calls": _records(found),
         "callers": _records(calls.by_task(table, study)),
-        "call_costs": _records(calls.spread(study)),
+        "call_costs": _records(durations.durations(study)),
         "clocks": clocks,
         "tracers": list(calls.tracer_notes(found, clocks)),
     }

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from patchstudy import calls, durations, figures, flames, profiles
+from patchstudy import calls, durations, figures, flames, profiles, reported
 from patchstudy.counters import FALSE_SHARE, Counted, Counter
 from patchstudy.findings import Assessment
 from patchstudy.report.table import Column, Note, Table, Vector
@@ -112,9 +112,9 @@ def _explained_row(one: Explained) -> tuple[str, ...]:
 
 def profile(assessment: Assessment) -> tuple[Part, ...]:
     """The symbols whose share changes most, as a figure and as a table."""
-    every = profiles.difference(assessment.study)
+    every, alone = assessment.profiled, _reported(assessment)
     if every.empty:
-        return (Note("empty", _NO_PROFILE),)
+        return alone or (Note("empty", _NO_PROFILE),)
     named = [one.symbol for one in assessment.explanations]
     table = profiles.telling(every, named, _TOP)
     first = table.iloc[0]
@@ -130,7 +130,57 @@ def profile(assessment: Assessment) -> tuple[Part, ...]:
         ),
         _profile_table(table),
         *_new_and_gone(every),
+        *alone,
     )
+
+
+def _reported(assessment: Assessment) -> tuple[Part, ...]:
+    """Self shares of perf report, where there are no stacks."""
+    named = [
+        one.metric.name.partition(":")[2] for one in assessment.study.design.metrics
+    ]
+    table = reported.telling(assessment.reported, named, _TOP)
+    if table.empty:
+        return ()
+    rows = tuple(
+        (
+            str(row["symbol"]),
+            f"{row['device']}, {row['workload']}",
+            _self_share(row, "baseline"),
+            _self_share(row, "patched"),
+            _self_change(row),
+            f"{row['reports_baseline']} and {row['reports_patched']}",
+        )
+        for row in table.to_dict("records")
+    )
+    numbers = ("Self, baseline", "patched", "Change", "Reports")
+    return (
+        Table(
+            (*_columns("Symbol", "Where"), *_numbers(*numbers)),
+            rows,
+            "Self shares by perf report, in percent, without stacks: what a symbol "
+            "costs without what it calls; change in points, with its t interval where "
+            "there are two reports of each. Not to be held against inclusive shares",
+        ),
+        Note(
+            "text",
+            "A symbol that a report does not print may be below its --percent-limit: "
+            "its share is then a bound (<), and the change lies between two values. "
+            "Print with --percent-limit 0 --sort sym -n, or give perf script.",
+        ),
+    )
+
+
+def _self_share(row: Mapping[Any, Any], side: str) -> str:
+    if math.isnan(row[side]):
+        return f"<{100 * row[f'bound_{side}']:.2f}"
+    return f"{100 * row[side]:.2f}"
+
+
+def _self_change(row: Mapping[Any, Any]) -> str:
+    if math.isnan(row["change"]):
+        return f"{100 * row['change_low']:+.2f} to {100 * row['change_high']:+.2f}"
+    return _points(row)
 
 
 def _profile_table(table: pd.DataFrame) -> Table:
@@ -174,7 +224,7 @@ def _new_and_gone(every: pd.DataFrame) -> Iterator[Note]:
 
 def costs(assessment: Assessment) -> tuple[Part, ...]:
     """What the dearest symbols cost in ns per packet, or why that is not known."""
-    table = profiles.dearest(profiles.difference(assessment.study), _TOP)
+    table = profiles.dearest(assessment.profiled, _TOP)
     notes = tuple(_cost_notes(assessment))
     if table.empty:
         return notes or (Note("empty", _NO_PROFILE),)
