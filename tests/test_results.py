@@ -22,6 +22,7 @@ SHIPPED = sorted(
 TOP = {
     "schema", "study", "decision", "sentence", "comparisons", "claims", "checks",
     "provenance",
+    "reported",
 }  # fmt: skip
 COMPARISON = {
     "metric", "role", "device", "workload", "variant", "n_baseline", "n_patched",
