@@ -5,13 +5,16 @@ Run: ``python benchmarks/fuzz.py --count 100000 --seed 1`` or ``--seconds 600``;
 are the golden files of the tests; the same numbers give the same inputs.
 
 Of each input it is demanded that nothing but ``CaptureError`` is raised, that it takes
-less than 2 seconds of CPU, that every value is finite and of a known metric, and that
-every value of an interval lies in time. A failure is printed with what makes it again.
+less than 2 seconds of CPU, that every value is finite and of a known metric, that every
+value of an interval lies in time, and that a file without a digit gives no value. A
+failure is printed with what makes it again.
 """
 
 import argparse
 import math
 import random
+import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -36,6 +39,13 @@ PIECES: Final = (
     b"\0", b"\x1b[31m", "\u202e".encode(), b"<script>x</script>", b"\xff\xfe", b"\r",
     b'"', b"}", b"]", b",", b"\t\t\t", b"\n\n", b"%", b"+", b" " * 300,
 )  # fmt: skip
+_BEFORE_A_WORD: Final = re.compile(rb"[ ,:=\n\t/](?=.)", re.DOTALL)
+_BEHIND_A_WORD: Final = re.compile(rb"[ ,:=\n\t/}\]]")
+_DIGITS: Final = re.compile(rb"[0-9]+")
+
+
+class TooSlowError(BaseException):
+    """Raised where an input takes far too long; no loader may catch it."""
 
 
 @dataclass(slots=True)
@@ -77,20 +87,14 @@ def cut(data: bytes, dice: random.Random) -> bytes:
 
 def numbers(data: bytes, dice: random.Random) -> bytes:
     """Put another piece in the place of a word between blanks or signs."""
-    words = [
-        at
-        for at, byte in enumerate(data)
-        if byte in b" ,:=\n\t/" and at + 1 < len(data)
-    ]
     for _ in range(dice.randint(1, 4)):
-        if not words:
-            return data
-        start = dice.choice(words) + 1
-        end = start
-        while end < len(data) and data[end : end + 1] not in b" ,:=\n\t/}]":
-            end += 1
+        before = _BEFORE_A_WORD.search(data, dice.randrange(len(data) + 1))
+        if before is None:
+            continue
+        start = before.end()
+        found = _BEHIND_A_WORD.search(data, start)
+        end = found.start() if found else len(data)
         data = data[:start] + dice.choice(PIECES) + data[end:]
-        words = [at for at in words if at + 1 < len(data)]
     return data
 
 
@@ -137,8 +141,25 @@ def encoded(data: bytes, dice: random.Random) -> bytes:
     return text.encode("latin-1", "replace")
 
 
+def stretched(data: bytes, dice: random.Random) -> bytes:
+    """Make one line very long with what stands in it."""
+    rows = data.split(b"\n")
+    at = dice.randrange(len(rows))
+    words = [b" ", b"1", b"a", b"1.", b"- ", *rows[at].split()[:20]]
+    word, place = dice.choice(words), dice.randrange(len(rows[at]) + 1)
+    times = dice.choice((100, 1000, 10_000, 200_000)) // len(word) + 1
+    rows[at] = rows[at][:place] + word * times + rows[at][place:]
+    return b"\n".join(rows)
+
+
+def emptied(data: bytes, dice: random.Random) -> bytes:
+    """Take out every digit: no value has a source then."""
+    return _DIGITS.sub(dice.choice((b"", b"x", b"-")), data)
+
+
 MUTATIONS: Final[tuple[Callable[[bytes, random.Random], bytes], ...]] = (
-    flipped, cut, numbers, numbers, lines, inserted, nested, encoded,
+    flipped, flipped, cut, cut, numbers, numbers, numbers, lines, lines, inserted,
+    encoded, nested, stretched, emptied,
 )  # fmt: skip
 
 
@@ -173,14 +194,22 @@ def tried(name: str, data: bytes, tally: Tally) -> str:
     tally.inputs += 1
     start = time.process_time()
     problem = ""
+    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * SLOWEST_S)
     try:
-        problem = next(wrong(loaders.load_raw(raw)), "")
+        capture = loaders.load_raw(raw)
+        problem = next(wrong(capture), "")
+        if capture.measurements and not _DIGITS.search(data):
+            problem = f"{capture.measurements[0].metric} has no source: no digit"
     except CaptureError as error:
         tally.refused += 1
         if not str(error).isprintable():
             problem = "the error holds what cannot be printed"
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"[:200]
+    except TooSlowError:
+        problem = "stopped: it takes too long"
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     spent = time.process_time() - start
     tally.slowest_s = max(tally.slowest_s, spent)
     return problem or (f"took {spent:.1f} s" if spent > SLOWEST_S else "")
@@ -201,6 +230,7 @@ def run(
     paths: list[Path], seed: int, *, count: int, seconds: float = math.inf
 ) -> dict[str, Tally]:
     """Try so many inputs, or for so long; return a tally by tool."""
+    signal.signal(signal.SIGVTALRM, _too_slow)
     tallies: dict[str, Tally] = {}
     end = time.monotonic() + seconds
     for path, number, data in inputs(paths, seed):
@@ -211,6 +241,10 @@ def run(
             told = f"{path.parent.name}/{path.name} --seed {seed}, input {number}"
             tally.failures.append(f"{told}: {problem}")
     return tallies
+
+
+def _too_slow(*_: object) -> None:
+    raise TooSlowError
 
 
 def table(tallies: dict[str, Tally]) -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from patchstudy.records import Capture, Measurement
+
 PATH = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
 spec = importlib.util.spec_from_file_location("fuzz", PATH)
 fuzz = importlib.util.module_from_spec(spec)
@@ -41,6 +43,47 @@ def test_a_refusal_is_no_failure(name, text, problem):
     tally = fuzz.Tally()
     assert fuzz.tried(name, text.encode(), tally) == problem
     assert (tally.inputs, tally.refused) == (1, 1)
+
+
+#: What was found: an input of one golden file each, that hung, crashed or lied.
+FOUND = {
+    "sysctl, exponential": b"dri" + b"1.5.2" * 60 + b"\nversion: 6.1\n",
+    "cpuinfo, cubic": b"processor\t: 0\n" + b" " * 4000 + b"x\n",
+    "ping of Windows, quadratic": b"Ping x with 32 bytes of data:\nReply from a: "
+    b"bytes=32 time=1ms TTL=64\n" + b"a: " * 300_000 + b"\n    a = 1, b = 1, c = 0\n",
+    "ftrace_graph, many blanks": b"# tracer: function_graph\n 0) 1.0 us | f();\n 0)"
+    + b" " * 100_000 + b"\n 0)" + b" " * 3000 + b"x\n",
+    "hist with letters": b"# trigger info: hist:keys=a\n{ a: 1 } hitcount: 2aa\n",
+    "drops without digits": b"dropwatch> start\nx drops at tcp_v_rcv+a (xffff) [s]\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_is_refused_or_read_in_time(name):
+    fuzz.signal.signal(fuzz.signal.SIGVTALRM, fuzz._too_slow)
+    tally = fuzz.Tally()
+    assert fuzz.tried("a.txt", FOUND[name], tally) == ""
+    assert tally.refused == (0 if "Windows" in name or "blanks" in name else 1)
+
+
+def test_a_loader_that_hangs_is_stopped(monkeypatch):
+    def hang(_):
+        while True:
+            pass
+
+    monkeypatch.setattr(fuzz, "SLOWEST_S", 0.02)
+    monkeypatch.setattr(fuzz.loaders, "load_raw", hang)
+    fuzz.signal.signal(fuzz.signal.SIGVTALRM, fuzz._too_slow)
+    assert fuzz.tried("a", b"x", fuzz.Tally()) == "stopped: it takes too long"
+
+
+def test_a_value_without_a_digit_in_the_file_has_no_source(monkeypatch):
+    lied = Capture(
+        path=Path("a"), sha256="", tool="x",
+        measurements=(Measurement(metric="loss", value=0.0),),
+    )  # fmt: skip
+    monkeypatch.setattr(fuzz.loaders, "load_raw", lambda _: lied)
+    assert "loss has no source" in fuzz.tried("a", b"no number", fuzz.Tally())
 
 
 def test_a_crash_is_told(monkeypatch):

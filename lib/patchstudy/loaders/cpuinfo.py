@@ -12,7 +12,7 @@ from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import head_lines, lines
 from patchstudy.records import Capture, RawFile
 
-_ROW = re.compile(r"\s*([\w() /.-]+?)\s*:(?:\s(.*))?")
+_ROW = re.compile(r"\s*+([\w()/.-]++(?: ++[\w()/.-]++)*+)\s*+:(?:\s(.*))?")
 _KNOWN = re.compile(r"^(?:processor|cpu model|(?i:bogomips).*?)\s*:", re.MULTILINE)
 _FIRST = re.compile(r"(?:processor|system type|vendor_id|machine|cpu|model name)\s*:")
 

@@ -10,6 +10,7 @@ addresses of modules that an old dropwatch cannot name.
 import re
 from typing import Final
 
+from patchstudy.errors import CaptureError
 from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, Fault, RawFile
@@ -18,6 +19,8 @@ _SUMMARY: Final = re.compile(
     r"(?P<count>\d{1,18}) drops at (?P<place>\S+) \(0x[0-9a-f]+\)(?: \[\w+\])?"
 )
 _PACKET: Final = re.compile(r"drop at: (?P<place>\S+) \(0x[0-9a-f]+\)")
+#: A drop is told, in whatever form.
+_DROP: Final = re.compile(r"\bdrops? at\b")
 _STARTS: Final = re.compile(
     r"(?:dropwatch> |Initi?ali[sz]ing \w+ db|Enabling monitoring|Unable to find NET_DM)"
 )
@@ -32,11 +35,17 @@ def sniff(raw: RawFile) -> bool:
 
 
 def load(raw: RawFile) -> Capture:
-    """Add up the drops by place; without the kernel's monitor the run has failed."""
+    """Add up the drops by place; without the kernel's monitor the run has failed.
+
+    Raises
+    ------
+    CaptureError
+        If a drop is told in another form: it must not be missing in the sum.
+    """
     places: dict[str, int] = {}
     out = Reading()
     packets = 0
-    for line in map(str.strip, raw.text.split("\n")):
+    for number, line in enumerate(map(str.strip, raw.text.split("\n")), start=1):
         found = _SUMMARY.match(line)
         packet = None if found else _PACKET.match(line)
         if found:
@@ -44,6 +53,9 @@ def load(raw: RawFile) -> Capture:
         elif packet:
             place, count = packet["place"], 1
             packets += 1
+        elif _DROP.search(line):
+            problem = f"{line[:60]!r} is not a drop as dropwatch prints it"
+            raise CaptureError(raw.path, problem, where=str(number))
         else:
             continue
         places[place] = places.get(place, 0) + count

@@ -23,9 +23,9 @@ from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, Durations, Profile, RawFile, Stack
 
 _ROW: Final = re.compile(
-    r"(?:\s*(?P<time>\d+\.\d+) \|)?\s*(?P<cpu>\d{1,5})\)\s*"
-    r"(?:(?P<task>\S.*?-\d+)\s*\|)?"
-    r"\s*(?:[-.a-zA-Z0-9]{4,5}\s*\|)?\s*[+!#*@$]?\s*(?:(?P<us>\d+(?:\.\d+)?) us)?\s*\|"
+    r"(?:\s*+(?P<time>\d+\.\d+) \|)?\s*+(?P<cpu>\d{1,5})\)\s*+"
+    r"(?:(?P<task>\S.*?-\d+)\s*+\|)?\s*+"
+    r"(?:[-.a-zA-Z0-9]{4,5}\s*+\|)?\s*+[+!#*@$]?\s*+(?:(?P<us>\d+(?:\.\d+)?) us)?\s*+\|"
     r"(?P<body>.*)"
 )
 _CALL: Final = re.compile(
@@ -35,7 +35,7 @@ _END: Final = re.compile(r"\}(?: /\* (?P<name>[\w.$]+).*)?")
 _SWITCH: Final = re.compile(r"\s*(?P<cpu>\d+)\)\s+(?P<old>\S.*?)\s+=>\s+(?P<new>\S.*)")
 _LOST: Final = re.compile(r"CPU:\d+ \[LOST (?:(\d{1,18}) )?EVENTS\]")
 _ENTRIES: Final = re.compile(r"# entries-in-buffer/entries-written: (\d+)/(\d+)")
-_RULE: Final = re.compile(r"\s*-{10,}\s*|\s*[+!]?\s*\|?\s*(?:=+>|<=+) \|?")
+_RULE: Final = re.compile(r"\s*-{10,}\s*|\s*+[+!]?\s*+\|?\s*+(?:=++>|<=+) \|?")
 _IRQ: Final = re.compile(r"\s*(?:=+>|<=+)\s*\|?.*")
 
 

@@ -32,8 +32,8 @@ SOURCES: Final = {
 }
 _HEAD: Final = re.compile(r"^\S.* \d{1,5} .*[:\uff1a]$")
 _REPLY: Final = re.compile(
-    r"^\S.*[:\uff1a] ?(?:[^=<]+=\d{1,5} )?[^=<]+(?P<sign>[=<]) ?(?P<time>\d{1,9})"
-    r" ?[^\d\s=]{1,5}(?: TTL=\d{1,3})?$"
+    r"^(?=\S[^=<]*[:\uff1a])[^=<]++(?:=\d{1,5} [^=<]++)?"
+    r"(?P<sign>[=<]) ?(?P<time>\d{1,9}) ?[^\d\s=]{1,5}(?: TTL=\d{1,3})?$"
 )
 _COUNTS: Final = re.compile(
     r"^\s+\S[^=]*= ?(\d{1,12})[,\uff0c][^=]*= ?(\d{1,12})[,\uff0c][^=]*= ?(\d{1,12})\b"

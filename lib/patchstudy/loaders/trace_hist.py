@@ -4,7 +4,8 @@
 histogram.rst: the trigger, one line ``{ key: value, ... } hitcount: n  value: n`` an
 entry, then Hits, Entries and Dropped. Keys with ``.sym`` have an address before the
 symbol, task ids with ``.execname`` a number behind the task: the symbol and the task
-are the label, and entries that then have the same are added up.
+are the label, and entries that then have the same are added up. Values that the trigger
+asks for as ``.hex`` have no ``0x`` before them.
 
 A key ``stacktrace`` stands over several lines, the leaf first and at most 16 frames:
 the entries are then a profile, by their hits, and only the sums are measurements.
@@ -28,12 +29,15 @@ from patchstudy.records import Capture, Durations, Profile, RawFile, Stack
 
 _TRIGGER: Final = re.compile(r"# trigger info: (?P<what>hist:\S+)")
 _ROW: Final = re.compile(
-    r"\{ (?P<keys>.*) \}(?P<values>(?:\s+\S+:\s+-?[0-9a-fx]+%?)+)\s*"
+    r"\{ (?P<keys>.*) \}(?P<values>(?:\s+\S+:\s+-?(?:0x)?[0-9a-f]{1,20}%?)+)\s*"
 )
 _STACK: Final = re.compile(r"\{ (?:.*, )?[\w.]*stacktrace(?:\.stacktrace)?:\s*")
-_STACK_END: Final = re.compile(r"(?P<keys>.*)\}(?P<values>(?:\s+\S+:\s+-?\d+%?)+)\s*")
+_STACK_END: Final = re.compile(
+    r"(?P<keys>.*)\}(?P<values>(?:\s+\S+:\s+-?\d{1,20}%?)+)\s*"
+)
 _DEPTH: Final = 16
 _VALUE: Final = re.compile(r"(\S+):\s+(\S+)")
+_HEX: Final = re.compile(r"(\w+)\.hex\b")
 _TOTAL: Final = re.compile(r"\s+(Hits|Entries|Dropped): (\d{1,20})\s*")
 _SYMBOL: Final = re.compile(r"\[[0-9a-f]{8,16}\] (\S+)(?: \[\S+\])?")
 #: Key of a duration (its name, its unit) and its bucket.
@@ -56,8 +60,8 @@ def sniff(raw: RawFile) -> bool:
 
 def load(raw: RawFile) -> Capture:
     """Read every entry, and the totals."""
-    table = _Table()
     trigger = _TRIGGER.search(raw.head)
+    table = _Table(frozenset(_HEX.findall(trigger["what"] if trigger else "")))
     for number, line in lines(raw):
         if not line.startswith("#") and not table.line(line):
             problem = f"{line.strip()[:60]!r} is no entry of a hist trigger"
@@ -92,7 +96,8 @@ def load(raw: RawFile) -> Capture:
 class _Table:
     """The entries that were read, their sums by labels and name, and the totals."""
 
-    def __init__(self) -> None:
+    def __init__(self, hexed: frozenset[str]) -> None:
+        self._hexed = hexed
         self.sums: dict[tuple[tuple[tuple[str, str], ...], str], int] = {}
         self.totals: dict[str, int] = {}
         self.stacks: list[Stack] = []
@@ -108,7 +113,7 @@ class _Table:
         elif total := _TOTAL.fullmatch(line):
             self.totals[total[1]] = int(total[2])
         elif row := _ROW.fullmatch(line):
-            self._values(tuple(_labels(row["keys"])), row["values"])
+            return self._values(tuple(_labels(row["keys"])), row["values"])
         else:
             return line.strip() == "Totals:"
         return True
@@ -121,18 +126,23 @@ class _Table:
             return
         hits = dict(_VALUE.findall(end["values"])).get("hitcount", "0")
         names = tuple(reversed(frames)) or ("[unknown]",)
-        one = Stack(frames=names, weight=int(hits, 0), samples=int(hits, 0))
+        one = Stack(frames=names, weight=int(hits), samples=int(hits))
         self.stacks.append(one)
         self._values((), end["values"])
         self.frames = None
 
-    def _values(self, labels: tuple[tuple[str, str], ...], values: str) -> None:
+    def _values(self, labels: tuple[tuple[str, str], ...], values: str) -> bool:
+        """Add up the values of an entry; say whether all are numbers."""
         self.rows += 1
         for name, value in _VALUE.findall(values):
-            if not value.endswith("%"):
-                self.sums[labels, name] = self.sums.get((labels, name), 0) + int(
-                    value, 0
-                )
+            if value.endswith("%"):
+                continue
+            hexed = name in self._hexed or value.lstrip("-").startswith("0x")
+            if not hexed and not value.lstrip("-").isdecimal():
+                return False
+            number = int(value, 16 if hexed else 10)
+            self.sums[labels, name] = self.sums.get((labels, name), 0) + number
+        return True
 
 
 def _labels(keys: str) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from patchstudy.errors import PatchstudyError, printable
 #: Most parts of a mail that are looked at.
 _MOST_PARTS: Final = 100
 
-_ENVELOPE: Final = re.compile(rb"^From (\S+)[^\n]*\d{4}[^\n]*\n", re.MULTILINE)
+_ENVELOPE: Final = re.compile(rb"^From (?=[^\n]*\d{4})(\S++)[^\n]*+\n", re.MULTILINE)
 _HEADER: Final = re.compile(rb"(?i)(?:[\w-]+:[^\n]*\n(?:[ \t][^\n]*\n)*)+\n")
 _MAILED: Final = re.compile(rb"(?im)^(?:from|subject|date|message-id):")
 _QUOTED_FROM: Final = re.compile(r"(?m)^>(>*From )")
