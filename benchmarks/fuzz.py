@@ -16,6 +16,7 @@ import random
 import re
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -260,10 +261,11 @@ def table(tallies: dict[str, Tally]) -> str:
     return "\n".join([*rows, f"{total} inputs, {len(failures)} failed", *failures])
 
 
-def guided(paths: list[Path]) -> None:
+def guided(paths: list[Path], seconds: float) -> None:
     """Let coverage guide the mutations; stops at the first failure."""
     import atheris
 
+    signal.signal(signal.SIGVTALRM, _too_slow)
     atheris.instrument_all()
 
     def once(data: bytes) -> None:
@@ -271,8 +273,12 @@ def guided(paths: list[Path]) -> None:
             raise RuntimeError(problem)
 
     corpus = sorted({str(path.parent) for path in paths})
-    atheris.Setup([sys.argv[0], "-max_len=65536", "-timeout=10", *corpus], once)
-    atheris.Fuzz()
+    limits = ["-max_len=65536", "-timeout=10"]
+    if math.isfinite(seconds):
+        limits.append(f"-max_total_time={seconds:.0f}")
+    with tempfile.TemporaryDirectory() as found:  # never among the golden files
+        atheris.Setup([sys.argv[0], *limits, found, *corpus], once)
+        atheris.Fuzz()
 
 
 def main() -> int:
@@ -286,7 +292,7 @@ def main() -> int:
     told = parser.parse_args()
     paths = seeds(told.tool)
     if told.atheris:
-        guided(paths)
+        guided(paths, told.seconds)
         return 0
     tallies = run(paths, told.seed, count=told.count, seconds=told.seconds)
     print(table(tallies))

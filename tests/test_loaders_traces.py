@@ -125,6 +125,13 @@ def test_symbols_of_a_hist_trigger_are_added_up_and_missing_hits_told():
     assert codes(capture) == ["events-lost", "rows-missing"]
 
 
+def test_values_that_the_trigger_asks_for_in_hex_have_no_0x_before_them():
+    text = "# trigger info: hist:keys=a:vals=hitcount,b.hex\n"
+    capture = read("trace_hist", text + "{ a: 1 } hitcount: 10  b: 1f\n")
+    assert values(capture, "event:hist_hits") == {"": 10, "1": 10}
+    assert values(capture, "event:hist_b") == {"": 31, "1": 31}
+
+
 def test_a_line_that_is_no_entry_is_refused_with_its_number():
     with pytest.raises(CaptureError, match=r":3: 'hm' is no entry of a hist trigger"):
         read("trace_hist", HIST.replace("{ call", "hm\n{ call", 1))
