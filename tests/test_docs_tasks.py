@@ -6,7 +6,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from patchstudy.cli import main
 
@@ -83,6 +85,22 @@ def test_the_first_report(capsys):
     kinds = ("ipynb", "html", "pdf", "txt", "json")
     assert names == {".made.json", *(f"report.{kind}" for kind in kinds)}
     assert Path("reports/index.html").is_file()
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_notebook_that_is_dropped_in_gets_a_page(capsys):
+    page = DOCS / "notebooks.md"
+    parameters, shown = map(new_code_cell, blocks(page, "python"))
+    parameters.metadata["tags"] = ["parameters"]
+    Path("notebooks").mkdir()
+    own = new_notebook(cells=[parameters, shown])
+    nbformat.write(own, "notebooks/slowest.ipynb")
+    run(page, capsys)
+    there = {path.name for path in Path("reports", STUDY).iterdir()}
+    assert {"slowest.html", "slowest.ipynb", "report.html"} <= there
+    assert "run-01" in Path("reports", STUDY, "slowest.html").read_text("utf-8")
+    index = Path("reports/index.html").read_text("utf-8")
+    assert f'href="{STUDY}/slowest.html"' in index
 
 
 @pytest.mark.usefixtures("desk")

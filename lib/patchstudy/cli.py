@@ -135,6 +135,14 @@ def _add_report(commands: Any) -> None:  # noqa: ANN401 - argparse names no type
         help="run this notebook instead of the shipped one",
     )
     command.add_argument(
+        "--notebooks",
+        type=Path,
+        default=Path("notebooks"),
+        metavar="DIR",
+        help="each notebook of this folder that takes a study is run for every study "
+        "and gets a page of its own, but for the shipped ones (default: notebooks)",
+    )
+    command.add_argument(
         "--redact",
         action="store_true",
         help="keep names of hosts and users, and addresses, that raw files hold out of "
@@ -480,13 +488,14 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _order(arguments: argparse.Namespace) -> "Order":
-    from patchstudy.report import batch, capacity
+    from patchstudy.report import added, batch, capacity
 
     jobs = arguments.jobs or capacity.jobs()
     return batch.Order(
         out=arguments.output,
         formats=arguments.formats,
         notebook=arguments.notebook or batch.shipped("patch.ipynb"),
+        added=added.find(arguments.notebooks, instead=arguments.notebook),
         jobs=jobs,
         redact=arguments.redact,
         force=arguments.force,

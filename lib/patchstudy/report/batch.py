@@ -42,7 +42,8 @@ class Outcome:
     error
         Why there is no report, one line a mistake; empty where there is one.
     unread
-        Raw files that could not be read although a report was made, one line each.
+        Raw files that could not be read, and pages that could not be made, although a
+        report was: one line each.
     worse
         Metrics that got worse, as ``device: metric, workload``.
     made
@@ -77,6 +78,8 @@ class Order:
         Out of ``FORMATS``; the notebook and ``report.json`` are always made.
     notebook
         The notebook that is run for each study, with a parameter ``study``.
+    added
+        Notebooks that are run for each study too, and get pages of their own.
     jobs
         How many studies are done at once.
     redact
@@ -98,6 +101,7 @@ class Order:
     formats: tuple[str, ...]
     notebook: Path
     jobs: int
+    added: tuple[Path, ...] = ()
     redact: bool = False
     force: bool = False
     timeout_s: float = TIMEOUT_S
@@ -208,7 +212,7 @@ def tasks(folders: Sequence[Path], order: Order) -> tuple[Task, ...]:
         If the notebook cannot be read.
     """
     try:
-        settings = fresh.settings(order.notebook, order.formats)
+        settings = fresh.settings(order.notebook, order.formats, order.added)
     except OSError as error:
         raise StudyError(_refused(error, order.notebook)) from error
     settings["redact"] = str(order.redact)
@@ -348,9 +352,23 @@ def _entries(
             "study": name,
             "error": error,
             "report": (out / name / f"{REPORT}.json").is_file(),
+            "pages": _pages(out / name),
             "stale": _stale(out / name, settings) if name in earlier else "",
         }
         for name, error in sorted({**earlier, **listed}.items())
+    ]
+
+
+def _pages(target: Path) -> list[str]:
+    """Pages of a study besides its report, as file names."""
+    record = fresh.read(target)
+    made = () if record is None else sorted(record.outputs)
+    return [
+        name
+        for name in made
+        if name.endswith(".html")
+        and name != f"{REPORT}.html"
+        and (target / name).is_file()
     ]
 
 
@@ -359,7 +377,8 @@ def _stale(target: Path, settings: dict[str, str]) -> str:
     record = fresh.read(target)
     if record is None:
         return "it is not known from what it was made"
-    own = {name: record.settings.get(name, "") for name in _OWN}
+    pages = [name for name in record.settings if name.startswith(fresh.PAGE)]
+    own = {name: record.settings.get(name, "") for name in (*_OWN, *pages)}
     study = target / own["study"]
     if not study.is_dir():
         return "its study is not there any more"

@@ -90,13 +90,15 @@ def _absolute(task: Task) -> Task:
         task.order,
         out=task.order.out.resolve(),
         notebook=task.order.notebook.resolve(),
+        added=tuple(one.resolve() for one in task.order.added),
     )
     return replace(task, folder=task.folder.resolve(), order=order)
 
 
 def _done(task: Task) -> Outcome:
     """Do a task on another machine, where it would come out the same."""
-    here = fresh.settings(task.order.notebook, task.order.formats)
+    order = task.order
+    here = fresh.settings(order.notebook, order.formats, order.added)
     for name, wanted in task.settings.items():
         if name in here and here[name] != wanted:
             problem = f"the worker has another {name}: {here[name]}, not {wanted}"

@@ -24,6 +24,8 @@ from patchstudy.report import files
 from patchstudy.tree import RECORD, walk
 
 _SCHEMA: Final = 1
+#: Opening of the settings that name a notebook with a page of its own.
+PAGE: Final = "page of "
 #: A file system's clock may tick so slowly, or be so far from ours.
 _RACY_NS: Final = 2_000_000_000
 _PACKAGE: Final = Path(__file__).parents[1]
@@ -61,10 +63,19 @@ class Record:
     result: Mapping[str, Any]
 
 
-def settings(notebook: Path, formats: Sequence[str]) -> dict[str, str]:
-    """Return what decides about a report besides its study, by name."""
+def settings(
+    notebook: Path, formats: Sequence[str], added: Sequence[Path] = ()
+) -> dict[str, str]:
+    """Return what decides about a report besides its study, by name.
+
+    Parameters
+    ----------
+    added
+        Notebooks that get pages of their own.
+    """
     return {
         "notebook": _digest(notebook),
+        **{f"{PAGE}{one.name}": _digest(one) for one in added},
         "formats": ",".join(sorted(formats)),
         "package": _package(),
         "Python": platform.python_version(),
@@ -248,9 +259,17 @@ def _unproven(found: Mapping[str, Signature], record: Record) -> bool:
 def _differs(name: str, before: str | None, after: str | None) -> str:
     if name == "notebook":
         return "the notebook changed"
+    if name.startswith(PAGE):
+        return f"{name} {_fate(before, after)}"
     if name == "package":
         return "patchstudy itself changed"
     return f"{name}: {after or 'none'} instead of {before or 'none'}"
+
+
+def _fate(before: str | None, after: str | None) -> str:
+    if before is None:
+        return "is not made yet"
+    return "is not asked for any more" if after is None else "is of an older notebook"
 
 
 def _matters(path: str) -> bool:

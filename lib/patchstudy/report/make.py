@@ -41,9 +41,12 @@ def report(task: Task) -> Outcome:
         study=task.study,
         decision=result.get("decision", ""),
         error=error,
-        unread=tuple(
-            printable(f"{task.folder / path}: {reason}")
-            for path, reason in result.get("unread", ())
+        unread=(
+            *(
+                printable(f"{task.folder / path}: {reason}")
+                for path, reason in result.get("unread", ())
+            ),
+            *result.get("failed", ()),
         ),
         worse=tuple(result.get("worse", ())),
         seconds=time.monotonic() - began,
@@ -54,21 +57,26 @@ def _report(task: Task) -> Mapping[str, Any]:
     """Write the files of a report and what it was made from, all at once."""
     target = task.target
     target.mkdir(parents=True, exist_ok=True)
-    noted_ns, inputs = fresh.inputs(task.folder, fresh.read(target))
+    before = fresh.read(target)
+    noted_ns, inputs = fresh.inputs(task.folder, before)
     done, told = _executed(task)
-    made = dict(_files(done, told, task))
+    pages, failed = _pages(task, told["title"])
+    made = {**dict(_files(done, told, task)), **pages}
     result = {name: told[name] for name in ("decision", "unread", "worse")}
+    # What failed is not noted, and so tried again next time.
+    missing = {f"{fresh.PAGE}{name}" for name in failed}
     record = fresh.Record(
         noted_ns=noted_ns,
-        settings=task.settings,
+        settings={x: y for x, y in task.settings.items() if x not in missing},
         inputs=inputs,
         outputs=fresh.signed(made),
         result=result,
     )
-    others = dict.fromkeys(_not_asked_for(task.order))
+    names = {*_not_asked_for(task.order), *_of_old_pages(before)} - made.keys()
+    others = dict.fromkeys(sorted(names))
     fresh.claim(target)
     files.write_all(target, {**made, **others, RECORD: fresh.to_bytes(record)})
-    return result
+    return {**result, "failed": tuple(failed.values())}
 
 
 def _not_asked_for(order: Order) -> Iterator[str]:
@@ -78,22 +86,45 @@ def _not_asked_for(order: Order) -> Iterator[str]:
             yield f"{REPORT}.{_EXTENSION[one]}"
 
 
+def _of_old_pages(before: fresh.Record | None) -> Iterator[str]:
+    """Pages of an earlier report, whose notebooks may not be there any more."""
+    for name in () if before is None else before.outputs:
+        if Path(name).name == name and name.endswith((".html", ".ipynb")):
+            yield name
+
+
+def _pages(task: Task, title: str) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Run the notebooks that people added.
+
+    Returns
+    -------
+    tuple of (dict, dict)
+        The files by name; and by notebook why it has no page, in one line.
+    """
+    made: dict[str, bytes] = {}
+    failed: dict[str, str] = {}
+    for notebook in task.order.added:
+        run = _run(task, notebook)
+        try:
+            done = execute(run)
+        except StudyError as error:
+            problem = str(error).replace(task.place, str(task.folder))
+            failed[notebook.name] = printable(f"{task.study}: {problem}")
+            continue
+        made[notebook.name] = _notebook(done)
+        if "html" in task.order.formats:
+            page = to_html(_titled(done, title, keep=True), title=title)
+            made[f"{notebook.stem}.html"] = page.encode("utf-8")
+    return made, failed
+
+
 def _executed(task: Task) -> tuple[NotebookNode, Mapping[str, Any]]:
     """Run the notebook; return it, and what its last cell handed over."""
     # Only of the shipped notebook it is known what its variables hold.
     own = "assessment" if _is_shipped(task.order.notebook) else ""
-    redact = task.order.redact
-    run = Run(
-        notebook=task.order.notebook,
-        parameters={"study": task.place} | ({"redact": True} if redact else {}),
-        cwd=task.target,
-        timeout_s=task.order.timeout_s,
-        last=handed.cell(task.place, variable=own, redact=redact),
-        engine=task.order.engine,
-        memory_byte=task.order.memory_byte,
-    )
+    last = handed.cell(task.place, variable=own, redact=task.order.redact)
     try:
-        done = execute(run)
+        done = execute(_run(task, task.order.notebook, last))
     except NotebookError as error:
         if error.name not in _OURS:
             raise
@@ -103,6 +134,19 @@ def _executed(task: Task) -> tuple[NotebookNode, Mapping[str, Any]]:
     told = done.cells.pop().outputs[-1].data[handed.MIME]
     _require_same(done, str(told["digest"]), task.order.notebook)
     return done, told
+
+
+def _run(task: Task, notebook: Path, last: str = "") -> Run:
+    redact = {"redact": True} if task.order.redact else {}
+    return Run(
+        notebook=notebook,
+        parameters={"study": task.place, **redact},
+        cwd=task.target,
+        timeout_s=task.order.timeout_s,
+        last=last,
+        engine=task.order.engine,
+        memory_byte=task.order.memory_byte,
+    )
 
 
 def _is_shipped(notebook: Path) -> bool:
@@ -145,12 +189,15 @@ def _require_same(done: NotebookNode, digest: str, notebook: Path) -> None:
         )
 
 
-def _titled(done: NotebookNode, title: str) -> NotebookNode:
-    """Put the study's name in place of the notebook's own title."""
+def _titled(done: NotebookNode, title: str, *, keep: bool = False) -> NotebookNode:
+    """Put the study's name in place of the notebook's own title, or before it."""
     first, *others = done.cells
     if first.cell_type != "markdown":
         return done
-    named = _TITLE.sub(lambda _: f"# {as_markdown(title)}", first.source)
+    name = as_markdown(title)
+    named = _TITLE.sub(
+        lambda own: f"# {name}: {own[0][2:]}" if keep else f"# {name}", first.source
+    )
     heading = NotebookNode({**first, "source": named})
     return NotebookNode({**done, "cells": [heading, *others]})
 

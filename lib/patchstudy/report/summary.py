@@ -1,7 +1,7 @@
 """The page that lists all studies of a folder of reports."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -29,12 +29,15 @@ class Summary:
     stale
         What changed since the report was made, by name, as the batch found it; empty
         for nothing.
+    pages
+        File names of the pages that people's own notebooks made, by name.
     """
 
     folder: Path
     reports: Mapping[str, Mapping[str, Any]]
     errors: Mapping[str, str]
     stale: Mapping[str, str] = field(default_factory=dict)
+    pages: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def summary(reports: str | Path) -> Summary:
@@ -59,6 +62,7 @@ def summary(reports: str | Path) -> Summary:
         reports=found,
         errors={one["study"]: one["error"] for one in listed if one["error"]},
         stale={one["study"]: one["stale"] for one in listed if one.get("stale")},
+        pages={one["study"]: one["pages"] for one in listed if one.get("pages")},
     )
 
 
@@ -66,7 +70,7 @@ def overview(found: Summary) -> Table:
     """Every study with its decision, the change of its primary metrics, its guards."""
     rows = tuple(
         (
-            _links(found.folder, name, (("report", "html"),), name),
+            _links(found.folder, name, [(name, "report.html")], name),
             name.partition("/")[0],
             ", ".join(dict.fromkeys(one["device"] for one in report["comparisons"])),
             report["decision"],
@@ -74,7 +78,7 @@ def overview(found: Summary) -> Table:
             _guards(report),
             _measured(report),
             _state(found, name),
-            _links(found.folder, name, _FILES, "-"),
+            _links(found.folder, name, [*_FILES, *_own_pages(found, name)], "-"),
         )
         for name, report in found.reports.items()
     )
@@ -91,23 +95,25 @@ def overview(found: Summary) -> Table:
 
 
 _FILES: Final = (
-    ("pdf", "pdf"),
-    ("text", "txt"),
-    ("json", "json"),
-    ("notebook", "ipynb"),
+    ("pdf", "report.pdf"),
+    ("text", "report.txt"),
+    ("json", "report.json"),
+    ("notebook", "report.ipynb"),
 )
 
 
-def _links(
-    folder: Path, name: str, kinds: tuple[tuple[str, str], ...], text: str
-) -> str:
-    """Links to the files of a report that are there, else the text alone."""
+def _own_pages(found: Summary, name: str) -> list[tuple[str, str]]:
+    """Pages that people's own notebooks made, as words and file names."""
+    return [(one.removesuffix(".html"), one) for one in found.pages.get(name, ())]
+
+
+def _links(folder: Path, name: str, files: Sequence[tuple[str, str]], text: str) -> str:
+    """Links to the files of a study that are there, else the text alone."""
     there = [
-        (text if len(kinds) == 1 else word,
-         quote(f"{name}/report.{ending}", errors="surrogateescape"))
-        for word, ending in kinds
-        if (folder / name / f"report.{ending}").is_file()
-    ]  # fmt: skip
+        (visible(word), quote(f"{name}/{file}", errors="surrogateescape"))
+        for word, file in files
+        if (folder / name / file).is_file()
+    ]
     return Linked(*there) if there else text
 
 
