@@ -332,3 +332,47 @@ def test_a_prompt_at_the_end_is_no_part_of_the_last_value(prompt):
     counters = read("ethtool_s", "NIC statistics:\n     rx: 5\n" + prompt)
     assert [one.value for one in counters.measurements] == [5]
     assert counters.caveats == ()
+
+
+CACHES = """\
+NAME ONE-SIZE ALL-SIZE WAYS TYPE        LEVEL SETS PHY-LINE COHERENCY-SIZE
+L1d       32K      64K    8 Data            1   64        1             64
+L2       1.3M       2M   20 Unified         2 1024        1             64
+"""
+CACHES_JSON = """\
+{
+   "caches": [
+      {
+         "name": "L1d",
+         "one-size": "32K",
+         "ways": 8
+      }
+   ]
+}
+"""
+
+
+def test_the_caches_of_lscpu_are_facts_as_text_and_as_json():
+    caches = read("lscpu", CACHES).facts["caches"]
+    assert [(one["NAME"], one["ONE-SIZE"], one["WAYS"]) for one in caches] == [
+        ("L1d", "32K", "8"), ("L2", "1.3M", "20"),
+    ]  # fmt: skip
+    (one,) = read("lscpu", CACHES_JSON).facts["caches"]
+    assert one == {"name": "L1d", "one-size": "32K", "ways": "8"}
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        pytest.param("up 5 minutes\n", {"up_min": 5}, id="minutes"),
+        pytest.param("up 2 days, 1 minute\n", {"up_min": 2881}, id="no hours"),
+        pytest.param(
+            "up 2 weeks, 3 days, 4 hours\n", {"up_min": 24720}, id="no minutes"
+        ),
+        pytest.param(
+            "2026-11-13 08:12:44\n", {"up_since": "2026-11-13 08:12:44"}, id="-s"
+        ),
+    ],
+)
+def test_uptime_for_people_and_since_when(text, facts):
+    assert read("uptime", text).facts == facts

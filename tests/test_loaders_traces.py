@@ -254,6 +254,35 @@ def test_a_symbol_below_the_limit_is_absent_and_that_is_told():
     assert "an absent symbol may be in it" in capture.caveats[0].text
 
 
+def test_the_address_that_v_prints_is_no_part_of_a_symbol():
+    text = """\
+# Samples: 37  of event 'cpu-clock'
+#
+# Overhead  Command  Symbol
+# ........  .......  ...........................................
+#
+    24.32%  python3  0xfa994            B [.] lookup
+    16.22%  python3  0xffffffff81000000 k [k] read_zero
+"""
+    capture = read("perf_report", text)
+    names = [one.metric for one in capture.measurements]
+    assert names == ["profile_share:lookup", "profile_share:read_zero"]
+
+
+def test_events_that_group_puts_side_by_side_are_kept_apart():
+    text = """\
+# Samples: 74  of events 'cpu-clock, page-faults'
+#
+#         Overhead  Symbol
+# ................  ..........
+#
+    26.87%   1.00%  [.] lookup
+"""
+    capture = read("perf_report", text)
+    found = {one.labels["event"]: one.value for one in capture.measurements}
+    assert found == {"cpu-clock": 0.2687, "page-faults": 0.01}
+
+
 def test_events_of_a_report_are_kept_apart():
     found = values(golden_file("perf_report/cap-group.txt"), "profile_share:main")
     assert found["inclusive cpu-clock"] == 0.9706

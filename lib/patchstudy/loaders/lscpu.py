@@ -1,10 +1,11 @@
-"""Read ``lscpu``, text, JSON (``-J``) or a table (``-p``, ``-e``): the CPUs, as facts.
+"""Read ``lscpu``, text, JSON (``-J``) or a table (``-p``, ``-e``, ``-C``), as facts.
 
 sys-utils/lscpu.c of util-linux. The fields are kept as printed, in the words of the
 locale, and their values as text: facts ``lscpu`` by field. JSON nests the fields in
 newer versions; here they stand side by side. The tables of ``-p`` and ``-e`` (also as
 JSON) have a row a CPU: facts ``topology``, by the columns' names as printed.
-``number_of_cpus`` is the number of ``CPU(s)``, or of rows that are not offline.
+``number_of_cpus`` is the number of ``CPU(s)``, or of rows that are not offline. The
+tables of ``-C`` have a row a cache: facts ``caches``, sizes as printed.
 """
 
 import re
@@ -16,6 +17,8 @@ from patchstudy.records import Capture, RawFile
 
 _JSON = re.compile(r'\s*\{\s*"lscpu"\s*:\s*\[')
 _ROWS_JSON = re.compile(r'\s*\{\s*"cpus"\s*:\s*\[\s*\{\s*"cpu"\s*:')
+_CACHES_JSON = re.compile(r'\s*\{\s*"caches"\s*:\s*\[\s*\{\s*"name"\s*:')
+_CACHES = re.compile(r"\s*NAME +ONE-SIZE(?: +[A-Z-]+)+ *\r?\n *\S+ +\d")
 _EXTENDED = re.compile(
     r"\s*CPU(?: +(?:NODE|SOCKET|CORE|CLUSTER|BOOK|DRAWER|L1d\S*|CACHE|ONLINE|ADDRESS"
     r"|CONFIGURED|POLARIZATION|(?:SCAL|MAX|MIN)?MHZ%?))+ *\r?\n *\d+ "
@@ -31,7 +34,8 @@ _COUNT = re.compile(
 def sniff(raw: RawFile) -> bool:
     """Say whether it is an object ``lscpu``, its table, or fields from architecture."""
     head = raw.head
-    if any(pattern.match(head) for pattern in (_JSON, _ROWS_JSON, _EXTENDED)):
+    tables = (_JSON, _ROWS_JSON, _EXTENDED, _CACHES, _CACHES_JSON)
+    if any(pattern.match(head) for pattern in tables):
         return True
     if head.startswith("#"):
         return _TABLE.search(head) is not None
@@ -43,7 +47,11 @@ def load(raw: RawFile) -> Capture:
     if _JSON.match(raw.head):
         fields = dict(_of_json(raw, json_value(raw)))
     elif _ROWS_JSON.match(raw.head):
-        return _capture(raw, _topology(_rows_of_json(raw)))
+        return _capture(raw, _topology(_rows_of_json(raw, "cpus")))
+    elif _CACHES_JSON.match(raw.head):
+        return _capture(raw, {"caches": _rows_of_json(raw, "caches")})
+    elif _CACHES.match(raw.head):
+        return _capture(raw, {"caches": _extended(raw)})
     elif _EXTENDED.match(raw.head):
         return _capture(raw, _topology(_extended(raw)))
     elif raw.head.startswith("#"):
@@ -95,7 +103,7 @@ def _table(raw: RawFile) -> list[dict[str, str]]:
 
 
 def _extended(raw: RawFile) -> list[dict[str, str]]:
-    """Return the rows of ``-e`` by their columns."""
+    """Return the rows of ``-e`` or ``-C`` by their columns."""
     (_, header), *rest = lines(raw)
     columns = header.split()
     return [_row(raw, columns, line.split(), str(number)) for number, line in rest]
@@ -112,14 +120,14 @@ def _row(
     return {key: value for key, value in told if value not in {"", "-"}}
 
 
-def _rows_of_json(raw: RawFile) -> list[dict[str, str]]:
-    """Return the rows of ``-e -J``; yes and no are words as in the text."""
+def _rows_of_json(raw: RawFile, name: str) -> list[dict[str, str]]:
+    """Return the rows of ``-e -J`` or ``-C -J``; yes and no are words as in text."""
     value = json_value(raw)
-    rows = value.get("cpus") if isinstance(value, dict) else None
+    rows = value.get(name) if isinstance(value, dict) else None
     found: list[dict[str, str]] = []
     for at, one in enumerate(rows if isinstance(rows, list) else []):
         if not isinstance(one, dict):
-            raise CaptureError(raw.path, "not a row of lscpu", where=f"cpus[{at}]")
+            raise CaptureError(raw.path, "not a row of lscpu", where=f"{name}[{at}]")
         told = {key: _word(cell) for key, cell in one.items()}
         found.append({key: cell for key, cell in told.items() if cell not in {"", "-"}})
     return found

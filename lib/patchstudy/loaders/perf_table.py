@@ -14,7 +14,7 @@ from typing import Final
 from patchstudy.records import RawFile
 
 _EVENT: Final = re.compile(
-    r"# (?:Samples: (?P<samples>\d+[KMG]?)\s+of events? '(?P<event>.*?)'.*|"
+    r"# (?:Samples: (?P<samples>\d+[KMG]?)\s+of (?P<of>events?) '(?P<event>.*?)'.*|"
     r"Event '(?P<diff>.*)')"
 )
 _COUNT: Final = re.compile(r"# Event count \(approx\.\): (\d+)")
@@ -34,7 +34,7 @@ class Section:
     Attributes
     ----------
     event
-        As printed; of a group ``anon group { a, b }``.
+        As printed; of a group ``anon group { a, b }``, or ``group { a, b }``.
     count
         Sum of the periods, where it is told.
     lost
@@ -94,6 +94,8 @@ class _Table:
             self._lost = int(told[1])
         elif event := _EVENT.match(line):
             name = event["event"] or event["diff"]
+            if event["of"] == "events" and not name.endswith("}"):
+                name = f"group {{ {name} }}"  # as --group names events of its own
             self.section = Section(event=name, lost=self._lost)
             self._spans, self._separator = [], ""
         elif self.section is not None and not self.section.columns:
@@ -144,5 +146,5 @@ def percents(cell: str) -> list[float]:
 
 
 def symbol(cell: str) -> str:
-    """Return a symbol without the mark of where it ran."""
-    return re.sub(r"^\[[\w.]\] ", "", cell)
+    """Return a symbol without the mark of where it ran, and the address of ``-v``."""
+    return re.sub(r"^(?:0x[0-9a-f]+ +\S +)?\[[\w.]\] ", "", cell)

@@ -6,6 +6,8 @@ difference of two readings is the time that passed between them.
 
 The line of ``uptime`` (procps, BusyBox) tells minutes and a local time without its
 date: facts ``up_min`` and ``load_average`` (over 1, 5 and 15 minutes), and no reading.
+So does ``uptime -p``, in weeks, days, hours and minutes; ``uptime -s`` tells the local
+time of the boot without its zone: fact ``up_since``.
 """
 
 import re
@@ -22,20 +24,26 @@ _COMMAND = re.compile(
     r"(?:(?P<hours>\d{1,2}):(?P<minutes>\d\d)|(?P<min>\d{1,2}) min), +"
     r"(?:\d{1,4} users?, +)?load averages?: (?P<load>\d[\d., ]*)\s*"
 )
+_PRETTY = re.compile(
+    r"\s*up (?:(?P<years>\d{1,3}) years?(?:, |\s*$))?"
+    r"(?:(?P<weeks>\d{1,3}) weeks?(?:, |\s*$))?"
+    r"(?:(?P<days>\d{1,5}) days?(?:, |\s*$))?(?:(?P<hours>\d{1,2}) hours?(?:, |\s*$))?"
+    r"(?:(?P<minutes>\d{1,2}) minutes?)?\s*"
+)
+_SINCE = re.compile(r"\s*(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
+_DAYS = {"years": 365, "weeks": 7, "days": 1}
 _LOAD = re.compile(r"\d{1,6}[.,]\d\d")
 
 
 def sniff(raw: RawFile) -> bool:
     """Say whether it is one line of two numbers, or that of the command."""
-    return len(raw.data) < 200 and any(
-        pattern.fullmatch(raw.head) for pattern in (_LINE, _COMMAND)
-    )
+    patterns = (_LINE, _COMMAND, _PRETTY, _SINCE)
+    return len(raw.data) < 200 and any(one.fullmatch(raw.head) for one in patterns)
 
 
 def load(raw: RawFile) -> Capture:
     """Read the seconds since boot as a reading of ``event:uptime``."""
-    if command := _COMMAND.fullmatch(raw.text):
-        facts = _facts(command)
+    if facts := _facts(raw.text):
         return Capture(path=raw.path, sha256=raw.digest, tool="uptime", facts=facts)
     match = _LINE.fullmatch(raw.text)
     if match is None:
@@ -54,7 +62,21 @@ def load(raw: RawFile) -> Capture:
     )
 
 
-def _facts(line: re.Match[str]) -> dict[str, object]:
+def _facts(text: str) -> dict[str, object]:
+    """Return what the command tells; nothing of the two numbers."""
+    if command := _COMMAND.fullmatch(text):
+        return _of_command(command)
+    if since := _SINCE.fullmatch(text):
+        return {"up_since": since[1]}
+    pretty = _PRETTY.fullmatch(text)
+    if pretty is None:
+        return {}
+    told = {name: int(value or 0) for name, value in pretty.groupdict().items()}
+    days = sum(told[name] * length for name, length in _DAYS.items())
+    return {"up_min": (days * 24 + told["hours"]) * 60 + told["minutes"]}
+
+
+def _of_command(line: re.Match[str]) -> dict[str, object]:
     """Return minutes since boot and load averages."""
     days, hours = int(line["days"] or 0), int(line["hours"] or 0)
     minutes = int(line["minutes"] or line["min"])
