@@ -144,12 +144,12 @@ def test_method_runs_top_to_bottom():
 
 
 def test_summary_runs_top_to_bottom(assessed, tmp_path):
-    from patchstudy.report.results import results, to_bytes
+    from patchstudy.report.results import written
 
     names = ["qmi_wwan/same-module", "veth/txqueuelen"]
     for name in names:
         (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / "report.json").write_bytes(to_bytes(results(assessed(name))))
+        (tmp_path / name / "report.json").write_bytes(written(assessed(name)))
     listed = [{"study": name, "report": True, "error": ""} for name in names]
     listed.append({"study": "x/<b>y", "report": False, "error": "no such *file*"})
     (tmp_path / "index.json").write_text(json.dumps({"studies": listed}))

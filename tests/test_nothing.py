@@ -71,4 +71,4 @@ def test_nothing_gives_no_change(study, base, patched, verdict):
     (one,) = found.findings
     assert one.verdict == verdict
     assert one.verdict not in DECIDED
-    json.loads(results.to_bytes(results.results(found)))
+    json.loads(results.written(found))

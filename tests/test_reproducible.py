@@ -29,12 +29,12 @@ def told(folder, seed):
     sys.stderr.write(f"comma {locale.localeconv()['decimal_point']}\n")
     from patchstudy.findings import assess
     from patchstudy.report import sections
-    from patchstudy.report.results import results, to_bytes
+    from patchstudy.report.results import written
     from patchstudy.report.text import for_mail, text
     from patchstudy.study import open_study
 
     one = assess(open_study(Path(folder)))
-    made = {"json": to_bytes(results(one)), "text": text(for_mail(one)).encode()}
+    made = {"json": written(one), "text": text(for_mail(one)).encode()}
     for name in ("study", "changes", "guards", "forest", "all_runs", "provenance"):
         made[name] = repr(getattr(sections, name)(one)).encode()
     for name, content in made.items():

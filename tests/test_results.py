@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from patchstudy.decisions import Decision
 from patchstudy.findings import assess
-from patchstudy.report.results import digest, inputs_digest, results, to_bytes
+from patchstudy.report.results import digest, inputs_digest, results, written
 from patchstudy.report.text import text
 from patchstudy.study import open_study
 from patchstudy.verdicts import Guarded, Verdict
@@ -95,13 +96,12 @@ def test_only_the_promised_words_occur(shipped):
 
 
 def test_the_json_is_strict_and_comes_back_as_it_was(shipped):
-    content = results(shipped)
-    assert strict(to_bytes(content)) == content
+    assert strict(written(shipped)) == results(shipped)
 
 
 def test_equal_inputs_give_equal_bytes(data):
     folder = data / "qmi_wwan" / "same-module-sequential"
-    first, second = (to_bytes(results(assess(open_study(folder)))) for _ in range(2))
+    first, second = (written(assess(open_study(folder))) for _ in range(2))
     assert first == second
 
 
@@ -125,10 +125,19 @@ def test_the_digest_of_inputs_is_that_of_sha256sum():
 
 
 def test_another_number_gives_another_digest(assessed):
-    content = results(assessed("qmi_wwan/same-module"))
-    other = json.loads(to_bytes(content))
-    other["comparisons"][0]["change"]["value"] += 1e-15
-    assert digest(other) != digest(content)
+    one = assessed("qmi_wwan/same-module")
+    first = one.findings[0]
+    change = first.comparison.change
+    nearly = replace(change, value=change.value + 1e-15)
+    moved = replace(first, comparison=replace(first.comparison, change=nearly))
+    other = replace(one, findings=(moved, *one.findings[1:]))
+    assert digest(other) != digest(one)
+
+
+def test_an_assessment_is_worked_out_once(shipped):
+    assert results(shipped) is results(shipped)
+    assert shipped.profiled is shipped.profiled
+    assert shipped.call_costs is shipped.call_costs
 
 
 def printed_rows(block):
@@ -205,5 +214,5 @@ def test_any_numbers_give_strict_json_and_a_block(tmp_path_factory, rows):
     header = "metric,unit,value,variant,run,position,device"
     (folder / "measurements.csv").write_text("\n".join([header, *lines]) + "\n")
     assessment = assess(open_study(folder))
-    assert strict(to_bytes(results(assessment)))["decision"] in DECISIONS
+    assert strict(written(assessment))["decision"] in DECISIONS
     assert all(len(line) <= 72 for line in text(assessment).splitlines())

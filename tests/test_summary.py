@@ -7,7 +7,7 @@ import pytest
 from patchstudy.errors import StudyError
 from patchstudy.findings import assess
 from patchstudy.report import summary
-from patchstudy.report.results import results, to_bytes
+from patchstudy.report.results import results, written
 from patchstudy.report.table import Note, Vector
 from patchstudy.study import open_study
 
@@ -17,7 +17,7 @@ def reports(tmp_path, made):
     """Return a folder with the result of one study and the failure of another."""
     folder = tmp_path / "reports"
     (folder / "driver" / "patch").mkdir(parents=True)
-    content = to_bytes(results(assess(open_study(made()))))
+    content = written(assess(open_study(made())))
     (folder / "driver" / "patch" / "report.json").write_bytes(content)
     (folder / "driver" / "patch" / "report.html").write_text("")
     listed = [

@@ -20,7 +20,7 @@ def report(data, tmp_path):
     assessment = assess(open_study(study))
     folder = tmp_path / "reports/qmi_wwan/rx-prefetch"
     folder.mkdir(parents=True)
-    content = results.to_bytes(results.results(assessment))
+    content = results.written(assessment)
     (folder / "report.json").write_bytes(content)
     (folder / "report.txt").write_text(text(assessment))
     notebook = {

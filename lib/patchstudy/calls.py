@@ -225,20 +225,30 @@ def costs(table: pd.DataFrame, study: Study) -> pd.DataFrame:
     """
     whole = table[table["task"] == ""]
     keys = ["device", "workload", "function", "tool", "purpose"]
+    listed = _most_changed(whole, keys, study)
     rows = [
         {**dict(zip(keys, group, strict=True)), **_sides(part, study)}
         for group, part in whole.groupby(keys, sort=True)
+        if group in listed
     ]
     found = pd.DataFrame(rows, columns=list(COST_COLUMNS))
-    if found.empty:
-        return found
-    size = (found["calls_patched"].fillna(0) - found["calls_baseline"].fillna(0)).abs()
-    found = found.assign(size=size).sort_values("size", ascending=False, kind="stable")
-    first = found.groupby(["device", "workload", "tool", "purpose"]).head(MOST)
-    window = first["tool"].isin(_WINDOWS)
-    first = first.assign(size=window, first=first["purpose"] != MEASURED)
-    places = ["device", "workload", "first", "size", "purpose", "tool", "function"]
-    return first.sort_values(places, ignore_index=True).drop(columns=["size", "first"])
+    window = found["tool"].isin(_WINDOWS)
+    found = found.assign(window=window, profiled=found["purpose"] != MEASURED)
+    places = ["device", "workload", "profiled", "window", "purpose", "tool", "function"]
+    return found.sort_values(places, ignore_index=True)[list(COST_COLUMNS)]
+
+
+def _most_changed(
+    whole: pd.DataFrame, keys: list[str], study: Study
+) -> set[tuple[object, ...]]:
+    """Keys of the functions whose mean number of calls a run differs most."""
+    judged = (study.design.baseline, study.design.patched[0])
+    means = whole.pivot_table(values="calls", index=keys, columns="variant")
+    means = means.reindex(columns=judged).fillna(0.0)
+    size = (means[judged[1]] - means[judged[0]]).abs()
+    ranked = size.sort_values(ascending=False, kind="stable")
+    places = [name for name in keys if name != "function"]
+    return set(ranked.groupby(places).head(MOST).index)
 
 
 def _sides(part: pd.DataFrame, study: Study) -> dict[str, object]:

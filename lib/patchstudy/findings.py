@@ -12,7 +12,15 @@ from typing import Final
 
 import pandas as pd
 
-from patchstudy import checks, failures, profiles, reported
+from patchstudy import (
+    calls,
+    checks,
+    durations,
+    failures,
+    flames,
+    profiles,
+    reported,
+)
 from patchstudy.cards import Carded, Rows
 from patchstudy.checks import Doubt, Material
 from patchstudy.compare import Comparison, compare, described, margin_on_scale
@@ -57,9 +65,12 @@ from patchstudy.verdicts import (
 from patchstudy.weighing import Explained
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Assessment(Carded):
-    """All that a report says about a study."""
+    """All that a report says about a study.
+
+    What only some sections show is worked out when it is first asked for, and once.
+    """
 
     study: Study
     material: Material
@@ -86,7 +97,7 @@ class Assessment(Carded):
 
     @cached_property
     def counted(self) -> tuple[Counted, ...]:
-        """Which counters changed, of all that were read; worked out when asked for."""
+        """Which counters changed, of all that were read."""
         return counters(self.study, self.material.runs)
 
     @cached_property
@@ -98,6 +109,26 @@ class Assessment(Carded):
     def reported(self) -> pd.DataFrame:
         """Self shares where no stacks are, as ``reported.difference`` has them."""
         return reported.difference(self.study)
+
+    @cached_property
+    def called(self) -> pd.DataFrame:
+        """The calls of every run, source and function, as ``calls.calls`` has them."""
+        return calls.calls(self.study)
+
+    @cached_property
+    def call_costs(self) -> pd.DataFrame:
+        """What they cost in both variants, as ``calls.costs`` has it."""
+        return calls.costs(self.called, self.study)
+
+    @cached_property
+    def durations(self) -> pd.DataFrame:
+        """How the cost of a call is spread, as ``durations.durations`` has it."""
+        return durations.durations(self.study)
+
+    @cached_property
+    def flamed(self) -> pd.DataFrame:
+        """The frames of the flame graphs, as ``flames.flames`` has them."""
+        return flames.flames(self.study)
 
 
 def _counted(counts: Counter[str]) -> str:

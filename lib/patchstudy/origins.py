@@ -1,6 +1,7 @@
 """Where a frame of a call stack lies: kernel, module, user space, or the idle loop."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from patchstudy.records import Stack
@@ -25,6 +26,7 @@ _IDLE: Final = frozenset(
 )  # fmt: skip
 
 
+@lru_cache(maxsize=100_000)
 def bare(frame: str) -> str:
     """Return the symbol without the mark of kernel, inlined or compiled code."""
     for mark in _MARKS:
@@ -56,6 +58,7 @@ def origin(stack: Stack, at: int = -1) -> str:
     return "not told"
 
 
+@lru_cache(maxsize=100_000)
 def _of_object(place: str) -> str:
     if place in _UNKNOWN:
         return ""

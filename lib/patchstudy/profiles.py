@@ -329,23 +329,19 @@ def _cell_difference(
     confidence: float,
 ) -> pd.DataFrame:
     sides = {"baseline": base, "patched": new}
+    symbols = sorted(set().union(*(one.inclusive for one in (*base, *new))))
     shares = {
-        (kind, variant): _per_run(getattr(one, attribute) for one in runs)
+        (kind, variant): _matrix([getattr(one, attribute) for one in runs], symbols)
         for kind, attribute in (("inclusive", "inclusive"), ("self", "own"))
         for variant, runs in sides.items()
     }
-    symbols = sorted(set().union(*(one.columns for one in shares.values())))
-    shares = {
-        key: one.reindex(columns=symbols).fillna(0.0) for key, one in shares.items()
-    }
     table = pd.DataFrame(
-        {f"{kind}_{variant}": one.mean() for (kind, variant), one in shares.items()}
+        {f"{kind}_{variant}": x.mean(axis=0) for (kind, variant), x in shares.items()}
     )
     for variant, runs in sides.items():
-        cost = np.array([np.nan if x.cost[0] is None else x.cost[0] for x in runs])
+        cost = np.array([[np.nan if x.cost[0] is None else x.cost[0]] for x in runs])
         for kind, name in (("inclusive", "cost"), ("self", "self_cost")):
-            costs = shares[kind, variant].mul(cost, axis=0)
-            table[f"{name}_{variant}"] = costs.mean(skipna=False)
+            table[f"{name}_{variant}"] = (shares[kind, variant] * cost).mean(axis=0)
         table[f"profiles_{variant}"] = len(runs)
     low, high = _interval(
         shares["inclusive", "baseline"], shares["inclusive", "patched"], confidence
@@ -355,7 +351,7 @@ def _cell_difference(
         device=cell.device,
         workload=cell.workload,
         event=cell.event,
-        symbol=table.index,
+        symbol=symbols,
         origin=[origins[name] for name in symbols],
         change=table["inclusive_patched"] - table["inclusive_baseline"],
         change_low=low,
@@ -365,19 +361,22 @@ def _cell_difference(
     return table.loc[largest, list(DIFFERENCE_COLUMNS)].reset_index(drop=True)
 
 
-def _per_run(shares: Iterable[Mapping[str, float]]) -> pd.DataFrame:
-    """One row per profile, one column per symbol."""
-    return pd.DataFrame([dict(one) for one in shares]).fillna(0.0)
+def _matrix(
+    shares: Sequence[Mapping[str, float]], symbols: Sequence[str]
+) -> np.ndarray:
+    """One row per profile, one column per symbol; 0 where a profile has it not."""
+    return np.array([[one.get(symbol, 0.0) for symbol in symbols] for one in shares])
 
 
 def _interval(
-    base: pd.DataFrame, new: pd.DataFrame, confidence: float
+    base: np.ndarray, new: np.ndarray, confidence: float
 ) -> tuple[list[float], list[float]]:
     """Ends of the t interval of each column's change; NaN below two rows of each."""
     if min(len(base), len(new)) < 2:
         return [np.nan] * base.shape[1], [np.nan] * base.shape[1]
     found = [
-        stats.welch(base[name], new[name]).interval(confidence) for name in base.columns
+        stats.welch(*sides).interval(confidence)
+        for sides in zip(base.T, new.T, strict=True)
     ]
     return [one.low for one in found], [one.high for one in found]
 

@@ -6,12 +6,11 @@ from typing import Any, Final
 
 import pandas as pd
 
-from patchstudy import calls, durations, flames, profiles, reported
+from patchstudy import calls, profiles, reported
 from patchstudy.counters import Counted
 from patchstudy.findings import Assessment
 from patchstudy.mechanism import Explanation
 from patchstudy.stats import Estimate
-from patchstudy.study import Study
 from patchstudy.weighing import Explained
 
 #: Symbols of each profile that report.json lists, beside those that the study names.
@@ -74,22 +73,22 @@ def of_reports(assessment: Assessment) -> list[dict[str, Any]]:
     return _records(reported.telling(assessment.reported, named, _TOP))
 
 
-def of_calls(study: Study) -> dict[str, Any]:
+def of_calls(assessment: Assessment) -> dict[str, Any]:
     """Calls, who makes them and what they cost, as the tables of ``calls`` have it."""
-    table, clocks = calls.calls(study), calls.clocks(study)
-    found = calls.costs(table, study)
+    study, found = assessment.study, assessment.call_costs
+    clocks = calls.clocks(study)
     return {
         "calls": _records(found),
-        "callers": _records(calls.by_task(table, study)),
-        "call_costs": _records(durations.durations(study)),
+        "callers": _records(calls.by_task(assessment.called, study)),
+        "call_costs": _records(assessment.durations),
         "clocks": clocks,
         "tracers": list(calls.tracer_notes(found, clocks)),
     }
 
 
-def of_flames(study: Study) -> list[dict[str, Any]]:
+def of_flames(assessment: Assessment) -> list[dict[str, Any]]:
     """The frames of the flame graphs, as ``flames.flames`` has them."""
-    return _records(flames.flames(study).drop(columns=["start", "width"]))
+    return _records(assessment.flamed.drop(columns=["start", "width"]))
 
 
 def of_counted(one: Counted) -> dict[str, Any]:

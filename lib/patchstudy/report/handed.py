@@ -35,11 +35,10 @@ def hand_over(study: str, own: Assessment | None, *, redact: bool) -> None:
 
 def handed(assessment: Assessment) -> Mapping[str, Any]:
     """Return the results as plain JSON values."""
-    content = results.results(assessment)
     study = assessment.study
     return {
-        "json": results.to_bytes(content).decode("utf-8"),
-        "digest": results.digest(content),
+        "json": results.written(assessment).decode("utf-8"),
+        "digest": results.digest(assessment),
         "text": text(for_mail(assessment)),
         "title": study.title,
         "question": study.design.question,

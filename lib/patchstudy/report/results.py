@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, Final
@@ -29,8 +30,9 @@ SCHEMA: Final = 1
 _LIBRARIES: Final = ("patchstudy", "numpy", "pandas", "scipy", "seaborn", "matplotlib")
 
 
+@lru_cache(maxsize=1)
 def results(assessment: Assessment) -> dict[str, Any]:
-    """Return the content of ``report.json`` as plain JSON values.
+    """Return the content of ``report.json`` as plain JSON values; not to be changed.
 
     With scale ``ratio`` a change is patched / baseline - 1 (0.059 is +5.9 %), with
     ``difference`` it is in the metric's unit (of a count: per packet, where packets are
@@ -70,8 +72,8 @@ def results(assessment: Assessment) -> dict[str, Any]:
         "explained": [evidence.of_explained(x) for x in assessment.explained],
         "profile": evidence.of_profiles(assessment),
         "reported": evidence.of_reports(assessment),
-        "flames": evidence.of_flames(study),
-        **evidence.of_calls(study),
+        "flames": evidence.of_flames(assessment),
+        **evidence.of_calls(assessment),
         "counters": [evidence.of_counted(one) for one in assessment.counted],
         "claims": [_claim(one) for one in claims.check(assessment)],
         "checks": [_check(one) for one in assessment.doubts],
@@ -116,15 +118,17 @@ def _patch(patch: Patch | None) -> dict[str, Any] | None:
     }
 
 
-def to_bytes(content: Mapping[str, Any]) -> bytes:
-    """Write the results as JSON, the same bytes for the same content."""
+@lru_cache(maxsize=1)
+def written(assessment: Assessment) -> bytes:
+    """Write the results as JSON: the bytes of ``report.json``."""
+    content = results(assessment)
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     return (text + "\n").encode("utf-8", errors="backslashreplace")
 
 
-def digest(content: Mapping[str, Any]) -> str:
-    """Return the sha256 of the results, to tell whether two reports agree."""
-    return sha256(to_bytes(content)).hexdigest()
+def digest(assessment: Assessment) -> str:
+    """Return the sha256 of ``report.json``, to tell whether two reports agree."""
+    return sha256(written(assessment)).hexdigest()
 
 
 def inputs_digest(files: Mapping[str, str]) -> str:

@@ -726,8 +726,7 @@ def provenance(assessment: Assessment) -> tuple[Part, ...]:
         (tool, str(len(files)), inputs_digest(files))
         for tool, files in sorted(by_tool.items())
     )
-    content = results(assessment)
-    made = content["provenance"]
+    made = results(assessment)["provenance"]
     versions = ", ".join(f"{name} {x}" for name, x in made["versions"].items())
     return (
         Table(
@@ -739,7 +738,7 @@ def provenance(assessment: Assessment) -> tuple[Part, ...]:
         *_published(made["published"]),
         Note("text", f"All inputs: sha256 {made['inputs_sha256']}."),
         Note("text", f"study.toml: sha256 {assessment.study.design.digest}."),
-        Note("text", f"Results (report.json): sha256 {digest(content)}."),
+        Note("text", f"Results (report.json): sha256 {digest(assessment)}."),
         Note("text", f"Made by: {made['command']}, with {versions}."),
         *_hidden_words(made["hidden_names"]),
     )

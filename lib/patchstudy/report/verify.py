@@ -71,7 +71,7 @@ def verify(folder: Path, data: Path | None = None) -> Verified:
     hidden = told["provenance"].get("hidden_names", 0) > 0
     study = hide(open_study(source), wanted=hidden)
     assessment = assess(study)
-    content = json.loads(results.to_bytes(results.results(assessment)))
+    content = json.loads(results.written(assessment))
     differences = [*_inputs(told["provenance"], study)]
     numbers, first = _first_difference(
         _without_programs(told), _without_programs(content)
@@ -79,7 +79,7 @@ def verify(folder: Path, data: Path | None = None) -> Verified:
     if first:
         differences.append(f"{_REPORT}.json: {first}")
     shown = text(for_mail(assessment))
-    differences.extend(_files(folder, shown, results.digest(content)))
+    differences.extend(_files(folder, shown, results.digest(assessment)))
     return Verified(
         study=study.name,
         numbers=numbers,

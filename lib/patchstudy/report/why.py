@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from patchstudy import calls, durations, figures, flames, profiles, reported
+from patchstudy import calls, durations, figures, profiles, reported
 from patchstudy.counters import FALSE_SHARE, Counted, Counter
 from patchstudy.findings import Assessment
 from patchstudy.report.table import Column, Note, Table, Vector
@@ -260,7 +260,7 @@ def _cost_notes(assessment: Assessment) -> Iterator[Note]:
 
 def flame(assessment: Assessment) -> tuple[Part, ...]:
     """The call stacks of both variants in one picture for each device and workload."""
-    table = flames.flames(assessment.study)
+    table = assessment.flamed
     if table.empty:
         return (Note("empty", _NO_PROFILE),)
     named = [one.symbol for one in assessment.explanations]
@@ -296,12 +296,11 @@ def _flame_words(rows: pd.DataFrame, named: Sequence[str]) -> str:
 def function_calls(assessment: Assessment) -> tuple[Part, ...]:
     """How often functions were called, by whom, and what a call cost."""
     study = assessment.study
-    table = calls.calls(study)
-    found = calls.costs(table, study)
+    found = assessment.call_costs
     if found.empty:
         return (Note("empty", "No calls were counted."),)
     notes = [Note("text", x) for x in calls.tracer_notes(found, calls.clocks(study))]
-    tasks = calls.by_task(table, study)
+    tasks = calls.by_task(assessment.called, study)
     return (_call_table(found), *notes, *([_task_table(tasks)] if len(tasks) else []))
 
 
@@ -373,7 +372,7 @@ def _task_table(tasks: pd.DataFrame) -> Table:
 
 def call_costs(assessment: Assessment) -> tuple[Part, ...]:
     """How the cost of a call is spread."""
-    table = durations.durations(assessment.study)
+    table = assessment.durations
     if table.empty:
         text = "No function has durations of single calls, or a histogram of them."
         return (Note("empty", text),)
