@@ -1,11 +1,15 @@
 """``docs/dependencies.md`` and ``requirements.lock`` against ``pyproject.toml``."""
 
+import contextlib
 import re
 import tomllib
 from importlib.metadata import PackageNotFoundError, metadata
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from packaging.markers import Marker, default_environment
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -52,24 +56,71 @@ def test_the_licence_is_that_of_the_installed_package(row):
     assert any(family in one for one in [*licence, *told.get_all("Classifier", [])])
 
 
-def test_every_locked_wheel_has_its_hash_and_no_line_names_a_place():
-    entries = re.findall(
-        r"^([a-z0-9-]+)==(\S+) \\\n    --hash=sha256:([0-9a-f]{64})$",
-        LOCK,
-        re.MULTILINE,
+#: Systems that the lock is for: what markers of requirements ask for.
+SYSTEMS = [
+    {"sys_platform": system, "platform_system": name, "platform_machine": machine,
+     "os_name": "nt" if system == "win32" else "posix",
+     "implementation_name": "cpython", "platform_python_implementation": "CPython",
+     "python_version": version, "python_full_version": f"{version}.7", "extra": ""}
+    for system, name, machine in (
+        ("linux", "Linux", "x86_64"), ("linux", "Linux", "aarch64"),
+        ("darwin", "Darwin", "arm64"), ("win32", "Windows", "AMD64"),
     )
-    rest = [line for line in LOCK.splitlines() if line and not line.startswith("#")]
-    assert len(rest) == 2 * len(entries)
+    for version in ("3.11", "3.12", "3.13", "3.14")
+]  # fmt: skip
+
+
+def locked(system=None):
+    """Return the locked versions by name: of one system, or all as pairs."""
+    entries = re.findall(
+        r"^([a-z0-9-]+)==(\S+)(?: ; ([^\\]+?))? \\$", LOCK, re.MULTILINE
+    )
+    if system is None:
+        return [(name, version) for name, version, _ in entries]
+    there = [
+        (name, version)
+        for name, version, marker in entries
+        if not marker or Marker(marker).evaluate(system)
+    ]
+    assert len(dict(there)) == len(there)  # one version of each
+    return dict(there)
+
+
+def test_every_locked_version_has_its_hashes_and_no_line_names_a_place():
+    lines = [one for one in LOCK.splitlines() if not one.startswith("#")]
+    hashes = [
+        x for x in lines if re.fullmatch(r" +--hash=sha256:[0-9a-f]{64}( \\)?", x)
+    ]
+    assert len(hashes) + len(locked()) == len(lines)
     assert "://" not in LOCK
-    assert len({name for name, _v, _h in entries}) == len(entries)
+    for before, line in pairwise(lines):
+        assert before.endswith(" \\") is line.startswith(" ")
 
 
-def test_the_lock_holds_every_dependency_in_a_version_that_is_allowed():
-    locked = dict(re.findall(r"^([a-z0-9-]+)==(\S+) ", LOCK, re.MULTILINE))
-    for one in GROUPS["To run"]:
-        oldest = one.partition(">=")[2]
-        parts = [
-            tuple(int(n) for n in re.findall(r"\d+", version)[:3])
-            for version in (locked[normal(one)], oldest)
-        ]
-        assert parts[0] >= parts[1], one
+def test_the_lock_was_made_for_the_dependencies_as_they_are():
+    made_for = re.findall(r"^#   (\S+)$", LOCK, re.MULTILINE)
+    assert made_for == PROJECT["project"]["dependencies"]
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda one: " ".join(one.values()))
+def test_the_lock_holds_every_dependency_in_a_version_that_is_allowed(system):
+    versions = locked(system)
+    for one in map(Requirement, GROUPS["To run"]):
+        assert versions[normal(one.name)] in one.specifier
+
+
+def test_what_the_locked_packages_need_is_locked_in_a_version_that_they_allow():
+    here = {**default_environment(), "extra": ""}
+    versions = locked(here)
+    checked = 0
+    for name, version in versions.items():
+        with contextlib.suppress(PackageNotFoundError):
+            told = metadata(name)
+            if told["Version"] != version:  # others may need other things
+                continue
+            for one in map(Requirement, told.get_all("Requires-Dist", [])):
+                if one.marker is None or one.marker.evaluate(here):
+                    assert versions[normal(one.name)] in one.specifier, name
+                    checked += 1
+    if not checked:
+        pytest.skip("none of the locked versions is installed here")

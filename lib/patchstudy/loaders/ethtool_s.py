@@ -28,7 +28,7 @@ OPENS = re.compile(r"NIC statistics:[ \t]*\r?\n")
 _HEADER = "NIC statistics:"
 _NONE = "no stats available"
 _COMMAND = re.compile(r"\S*[#$>]\s*(ethtool\s.*\S)\s*")
-_COUNT = re.compile(r"\s*\d{1,20}")
+_COUNT = re.compile(r"[ \t]*\d{1,20}")
 _GAUGE = re.compile(r"ifindex|temperature|voltage|link_speed", re.IGNORECASE)
 
 

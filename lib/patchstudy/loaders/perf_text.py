@@ -28,7 +28,8 @@ _FOOTER = re.compile(
 )
 _SPREAD = re.compile(r"\( ?\+-\s*([\d.,]+)%\s*\)")
 _RUNNING = re.compile(r"[(\[]\s*(\d+[.,]\d+)%\s*[)\]]")
-_REST = re.compile(r"\s\(msec\).*|\s+#\s.*|\s+\( ?\+-.*|\s+[(\[]\s*\d+[.,]\d+%.*")
+#: What stands behind a row; a run of blanks is looked at once, from its beginning.
+_REST = re.compile(r"\s\(msec\).*|(?<!\s)\s++(?:#\s|\( ?\+-|[(\[]\s*+\d++[.,]\d++%).*")
 _TABLE = re.compile(rf"\s*{_DIGITS} \([+-]{_DIGITS}\).*")
 _NUMBERED = re.compile(r"\s*(?:\d|<not )")
 #: Where the decimal mark is beyond doubt: numbers with more than three decimals, or

@@ -63,9 +63,9 @@ _TIME: Final = re.compile(r"\btime (\d{1,15})ms")
 _RTT: Final = re.compile(
     r"^(?:rtt|round-trip) +min/avg/max(?:/(?:mdev|std-?dev))? *= *(?P<times>\S+) ms"
 )
-_REPLY: Final = re.compile(
-    r"\d+ bytes from .*\b(?:icmp_|icmp6_)?(?:seq|req)=\d+.*\btime[=<](\S+) ?ms(.*)"
-)
+_FROM: Final = " bytes from "
+_REPLY: Final = re.compile(rf"{_FROM}.*\btime[=<](\S{{1,40}}) ?ms(.*)")
+_SEQUENCE: Final = re.compile(r"\b(?:icmp_|icmp6_)?(?:seq|req)=\d")
 _STAMPED: Final = re.compile(
     r"^\[(\d{9,10}\.\d{6})\] \d+ bytes from .*\bicmp_seq=1\b.*"
     r"\btime=(\d{1,6}(?:\.\d+)?) ms"
@@ -211,8 +211,9 @@ def _replies(
 ) -> Iterator[tuple[float, bool]]:
     """Yield the round trip of every printed answer, and whether it is a duplicate."""
     for number, line in lines:
-        match = _REPLY.search(line)
-        if match:
+        at = line.find(_FROM)
+        match = _REPLY.match(line, at) if at > 0 and line[at - 1].isdigit() else None
+        if match and _SEQUENCE.search(line, at, match.start(1)):
             yield _number(raw, match[1], str(number)), "DUP!" in match[2]
 
 
