@@ -154,6 +154,48 @@ def test_averages_over_several_round_trips_give_no_quantiles():
     assert value(load_object(content), "rtt_p99", test="ICMP") is None
 
 
+def netperf_ping_file(form, points):
+    """Return a ping test whose ICMP series is a UDP_RR of netperf, as v3 had it."""
+    content = document("v4-cap-ping.flent.gz")
+    start = content["raw_values"]["Ping (ms) ICMP"][0]["t"]
+    content["version"] = form
+    content["raw_values"]["Ping (ms) UDP"] = [
+        {"dur": 0.25, "t": start + 0.25 * (one + 1), "val": 40.0}
+        for one in range(points)
+    ]
+    return content
+
+
+@pytest.mark.parametrize(
+    ("form", "seconds"),
+    [
+        pytest.param(2, 0.025, id="40 transactions per second"),
+        pytest.param(3, 0.025, id="the same"),
+        pytest.param(4, 0.040, id="40 ms"),
+    ],
+)
+def test_pings_of_netperf_are_rates_before_format_4(form, seconds):
+    capture = load_object(netperf_ping_file(form, 16))
+    found = [
+        one for one in intervals(capture, "rtt_mean") if one.labels["test"] == "UDP"
+    ]
+    assert [one.value for one in found] == pytest.approx([seconds] * 16)
+    assert {round(one.end_s - one.start_s, 6) for one in found} == {0.25}
+    assert value(capture, "rtt_p50", test="UDP") is None
+    assert "ping-stopped" not in codes(capture)
+
+
+def test_a_ping_of_netperf_that_a_lost_datagram_ended_is_doubted():
+    assert "ping-stopped" in codes(load_object(netperf_ping_file(3, 8)))
+
+
+def test_points_may_stand_with_the_series_metadata():
+    content = document("v4-cap-ping.flent.gz")
+    meta = content["metadata"]["SERIES_META"]["Ping (ms) ICMP"]
+    meta["RAW_VALUES"] = content["raw_values"].pop("Ping (ms) ICMP")
+    assert len(intervals(load_object(content), "rtt_mean")) == 40
+
+
 def test_start_version_and_workload_are_read():
     capture = load("v4-cap-tcp_nup-3-sockstats.flent.gz")
     assert capture.started_at == "2026-11-30T14:27:00Z"

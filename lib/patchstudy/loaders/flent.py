@@ -23,7 +23,10 @@ points: those leave out streams without points and hold the filling of buffers.
     Of each ping series, label ``test`` (``ICMP``, ``UDP BE``): the tool's own mean, or
     the mean of all pings where it printed none; quantiles over all single pings (20 at
     least, 1000 for 99 %). flent pings some seconds before and after the load too; both
-    are in these values, with a caveat. Points are intervals of ``rtt_mean``.
+    are in these values, with a caveat. Points are intervals of ``rtt_mean``. Where
+    flent let netperf ping (UDP_RR), its points are means over an interval; before
+    format 4 they are transactions per second (``resultset.py``), and one lost datagram
+    ends the exchange, but not the time by which netperf divides: a caveat.
 
 Rates are 10^6 bit/s of payload in the file, times ms. Nothing is omitted. Sums, means
 and socket statistics that flent derives (``TCP upload sum``, ``...::tcp_cwnd``) are no
@@ -80,6 +83,10 @@ _DERIVED: Final = re.compile(
 )
 _SINGLE_PINGS: Final = ("PingRunner", "IrttRunner")
 _NEWEST: Final = 4
+#: The first format in which all points of a ping are times.
+_TIMES: Final = 4
+#: A ping series with points for less than this part of the whole time has died.
+_DIED: Final = 0.75
 _ENOUGH_FOR_P50: Final = 20
 _ENOUGH_FOR_P99: Final = 1000
 _ABSURD: Final = 1e18
@@ -185,6 +192,11 @@ class _Page:
     unread: list[str]
     origin_s: float
 
+    @property
+    def length_s(self) -> float:
+        """How long all of it took."""
+        return _number(self.metadata.get("TOTAL_LENGTH")) or 0.0
+
     def streams(self, kind: str, direction: str) -> list[_Series]:
         return [
             one
@@ -240,7 +252,11 @@ def _page(raw: RawFile) -> _Page:
     metas = _dict(metadata.get("SERIES_META"))
     series, unread = [], []
     for name, values in results.items():
-        one = _series(name, values, _dict(metas.get(name)), raw_values.get(name))
+        meta = _dict(metas.get(name))
+        points = _points(raw_values.get(name, meta.get("RAW_VALUES")))
+        if form < _TIMES and name.startswith("Ping (ms) UDP"):
+            points = _times(points)
+        one = _series(name, values, meta, points)
         if one is not None:
             series.append(one)
         elif not _DERIVED.search(name):
@@ -269,7 +285,10 @@ def _document(raw: RawFile) -> dict[str, object]:
 
 
 def _series(
-    name: str, values: object, meta: dict[str, object], points: object
+    name: str,
+    values: object,
+    meta: dict[str, object],
+    points: list[dict[str, float]],
 ) -> _Series | None:
     """Return a measured series; None for a derived one or one of another kind."""
     load, ping = _LOAD.match(name), _PING.match(name)
@@ -282,7 +301,7 @@ def _series(
         direction=direction,
         stream=ping[1] if ping else number or word or "1",
         meta=meta,
-        points=_points(points),
+        points=points,
         empty=not any(_number(one) is not None for one in _list(values)),
     )
 
@@ -296,6 +315,15 @@ def _points(values: object) -> list[dict[str, float]]:
         if "t" in known and "val" in known:
             points.append(known)
     return points
+
+
+def _times(points: list[dict[str, float]]) -> list[dict[str, float]]:
+    """Bring netperf's transactions per second, the points with a length, to ms."""
+    return [
+        {**one, "val": 1000 / one["val"]} if "dur" in one else one
+        for one in points
+        if one["val"] > 0 or "dur" not in one
+    ]
 
 
 def _origin(metadata: dict[str, object], series: list[_Series]) -> float:
@@ -420,7 +448,7 @@ def _ping(page: _Page, series: _Series, found: _Found) -> None:
     """Add the mean, the quantiles and the single round trips of one ping series."""
     labels = {"test": series.stream}
     times = sorted(to_base(point["val"], "ms")[0] for point in series.points)
-    single = series.meta.get("RUNNER", "PingRunner") in _SINGLE_PINGS
+    single = _is_single(series)
     mean = series.mean
     if mean is None and single and times:
         mean = fmean(times)
@@ -433,17 +461,40 @@ def _ping(page: _Page, series: _Series, found: _Found) -> None:
         found.whole("rtt_p99", times[rank - 1], labels)
     step = _number(page.metadata.get("STEP_SIZE")) or 0.0
     for point in series.points:
-        start = point["t"] - page.origin_s
-        if start >= 0 and step > 0:
+        end = point["t"] - page.origin_s + (0.0 if "dur" in point else step)
+        start = end - point.get("dur", step)
+        if 0 <= start < end:
             found.measurements.append(
                 Measurement(
                     metric="rtt_mean",
                     value=to_base(point["val"], "ms")[0],
                     start_s=start,
-                    end_s=start + step,
+                    end_s=end,
                     labels=labels,
                 )
             )
+    if not single and times:
+        _died(page, series, found)
+
+
+def _is_single(series: _Series) -> bool:
+    """Say whether a point is one round trip; netperf's, with a length, are means."""
+    if any("dur" in point for point in series.points):
+        return False
+    return series.meta.get("RUNNER", "PingRunner") in _SINGLE_PINGS
+
+
+def _died(page: _Page, series: _Series, found: _Found) -> None:
+    """Doubt a mean of which netperf's usual points cover only a part of the time."""
+    lengths = [point["dur"] for point in series.points if "dur" in point]
+    covered = len(lengths) * median(lengths) if lengths else page.length_s
+    if covered < _DIED * page.length_s:
+        found.doubt(
+            "ping-stopped",
+            f"{series.name} was answered for {covered:.0f} of {page.length_s:g} s: a"
+            " lost datagram ends netperf's exchange; rtt_mean counts the silence too",
+            "use flent with irtt",
+        )
 
 
 def _doubts(page: _Page, found: _Found) -> None:
@@ -458,9 +509,7 @@ def _doubts(page: _Page, found: _Found) -> None:
     for one in page.series:
         if one.empty:
             found.doubt("series-empty", f"{one.name} has no value at all; it is absent")
-    idle_s = (_number(page.metadata.get("TOTAL_LENGTH")) or 0.0) - (
-        _number(page.metadata.get("LENGTH")) or 0.0
-    )
+    idle_s = page.length_s - (_number(page.metadata.get("LENGTH")) or 0.0)
     kinds = {one.kind for one in page.series if not one.empty}
     if idle_s > 0 and "ping" in kinds and len(kinds) > 1:
         found.doubt(
