@@ -184,6 +184,21 @@ def test_a_refused_connection_is_a_failed_run():
     assert capture.measurements == ()
 
 
+def test_an_error_alone_is_a_failed_run_of_iperf2():
+    raw = RawFile.of(Path("run.csv"), b"tcp connect failed: Connection refused\n")
+    assert iperf2.sniff(raw)
+    assert iperf2.load(raw).error.text == "tcp connect failed: Connection refused"
+
+
+def test_sums_alone_are_the_run_with_a_doubt():
+    rows = TCP.replace("[  3]  ", "[SUM-3] ")
+    capture = load_text(rows)
+    assert value(capture, "throughput") == 229e6
+    assert intervals(capture, "send_rate") == [240e6, 217e6]
+    assert "sum-only" in codes(capture)
+    assert capture.workload["streams"] is None
+
+
 def test_an_interrupted_run_is_doubted():
     assert "interrupted" in codes(
         load_text(TCP.replace("[  3]  0.0- 2", "^C[  3]  0.0- 2"))
@@ -300,6 +315,30 @@ def test_csv_of_a_udp_client_does_not_tell_what_arrived():
     assert value(capture, "throughput") is None
     assert value(capture, "loss") is None
     assert "receiver-unknown" in codes(capture)
+
+
+def test_csv_intervals_of_a_udp_client_are_what_it_sent():
+    head = "20260101000000,192.0.2.1,4,192.0.2.2,5001,1,"
+    capture = of_csv(
+        f"{head}0.0-1.0,125000,1000000,0.000,0,85,0.000,0\n"
+        f"{head}1.0-2.0,125000,1000000,0.000,0,85,0.000,0\n"
+        f"{head}0.0-2.0,250000,1000001,0.000,0,-1,-0.000,0\n"
+        f"{head}0.0-2.0,245000,980000,0.011,3,170,1.765,0\n"
+    )
+    assert intervals(capture, "send_rate") == [1e6, 1e6]
+    assert intervals(capture, "throughput") == []
+    assert value(capture, "send_rate") == 1000001
+    assert value(capture, "throughput") == 980000
+    assert value(capture, "loss") == 3 / 170
+
+
+def test_csv_with_the_heads_of_a_server_is_read_by_the_rows():
+    row = "19700101000000,192.0.2.1,4,192.0.2.2,5001,1,0.0-3.0,7864500,20957000\n"
+    text = row + TCP[: TCP.index("[  3]")] + row.replace("2.1,", "2.9,")
+    raw = RawFile.of(Path("run.csv"), text.encode())
+    assert not iperf2.sniff(raw)
+    assert iperf2_csv.sniff(raw)
+    assert value(iperf2_csv.load(raw), "throughput", source="192.0.2.9") == 20957000
 
 
 def test_old_csv_has_a_servers_row_beside_the_clients():

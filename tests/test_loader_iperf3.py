@@ -274,6 +274,21 @@ def test_a_servers_file_tells_what_it_received_and_no_more():
     assert {"sender-unknown", "retransmits-absent"} <= set(codes(capture))
 
 
+def test_a_server_that_sent_does_not_know_what_arrived():
+    content = document("v312-udp-rev-zero-received.json")
+    start, end = content["start"], content["end"]
+    start["accepted_connection"] = start.pop("connecting_to")
+    end["cpu_utilization_percent"]["remote_total"] = 25.4  # of the client before
+    for part in (one["sum"] for one in content["intervals"]):
+        part["sender"] = True
+    end["sum_sent"] |= {"bytes": 163840, "seconds": 1.0, "packets": 5}
+    capture = load_object(content)
+    assert value(capture, "send_rate") == 163840 * 8
+    assert value(capture, "throughput") is None
+    assert value(capture, "loss") is None
+    assert "receiver-unknown" in codes(capture)
+
+
 def test_an_end_that_its_intervals_do_not_bear_out_is_doubted():
     content = document("v312-tcp-fwd.json")
     content["end"]["sum_sent"]["bytes"] *= 2

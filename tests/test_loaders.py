@@ -99,7 +99,15 @@ def test_an_empty_file_is_refused(tmp_path):
 def test_an_unknown_file_is_refused_with_the_known_tools(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("the fan was loud\n", encoding="utf-8")
-    with pytest.raises(CaptureError, match=r"no loader recognises it; .* mpstat, "):
+    begins = "it begins 'the fan was loud'"
+    with pytest.raises(CaptureError, match=rf"recognises it; {begins}; .* mpstat, "):
+        load(path)
+
+
+def test_the_beginning_of_an_unknown_binary_is_not_printed(tmp_path):
+    path = tmp_path / "notes.bin"
+    path.write_bytes(b"\x1b[2Jhello\n")
+    with pytest.raises(CaptureError, match="recognises it; known tools"):
         load(path)
 
 

@@ -221,6 +221,8 @@ _NO_CLOCK: Final = Caveat(
     severity=Severity.NOTE,
     text="the file does not tell when the test started",
 )
+#: How much of an unknown file's first line is quoted.
+_BEGINNING: Final = 60
 _BINARY: Final = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _NO_FILE: Final = "not a file; give the raw file of one tool"
 _OPENS: Final[dict[str, re.Pattern[str]]] = {
@@ -341,15 +343,19 @@ def taker(raw: RawFile) -> str:
         raise CaptureError(raw.path, "empty file; did the tool fail or get killed?")
     names = [name for name, loader in LOADERS.items() if loader.sniff(raw)]
     if not names:
-        raise UnknownToolError(
-            raw.path,
-            "no loader recognises it; known tools: " + ", ".join(sorted(LOADERS)),
-        )
+        raise UnknownToolError(raw.path, _unknown(raw))
     if len(names) > 1:
         raise CaptureError(
             raw.path, f"recognised as {' and as '.join(names)}; please report this file"
         )
     return names[0]
+
+
+def _unknown(raw: RawFile) -> str:
+    """Say that a file is of no known tool, and how it begins (it may be an error)."""
+    line = next((one for one in map(str.strip, raw.head.split("\n")) if one), "")
+    begins = f"; it begins {ascii(line[:_BEGINNING])}" if line.isprintable() else ""
+    return f"no loader recognises it{begins}; known tools: {', '.join(sorted(LOADERS))}"
 
 
 def load_raw(raw: RawFile) -> Capture:

@@ -461,15 +461,15 @@ def _ping(page: _Page, series: _Series, found: _Found) -> None:
         found.whole("rtt_p99", times[rank - 1], labels)
     step = _number(page.metadata.get("STEP_SIZE")) or 0.0
     for point in series.points:
-        end = point["t"] - page.origin_s + (0.0 if "dur" in point else step)
-        start = end - point.get("dur", step)
-        if 0 <= start < end:
+        start = point["t"] - page.origin_s - point.get("dur", 0.0)
+        length = point.get("dur", step)
+        if start >= 0 and length > 0:
             found.measurements.append(
                 Measurement(
                     metric="rtt_mean",
                     value=to_base(point["val"], "ms")[0],
                     start_s=start,
-                    end_s=end,
+                    end_s=start + length,
                     labels=labels,
                 )
             )

@@ -32,7 +32,7 @@ its throughput is absent.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from patchstudy.loaders.documents import together
@@ -57,7 +57,7 @@ SOURCES: Final = {
     "starved_flows": "part of the same below a tenth of their mean",
 }
 _ROW: Final = re.compile(
-    r"\[\s*(?P<id>\*?\d{1,9}|SUM)\]\s+"
+    r"\[\s*(?P<id>\*?\d{1,9}|SUM)(?:-\d{1,9})?\]\s+"
     r"(?P<start>\d{1,9}\.\d+)\s*-\s*(?P<end>\d{1,9}\.\d+) sec\s+"
     r"(?P<size>\d{1,12}(?:\.\d+)?)\s+(?P<size_unit>[KMGT]?)Bytes\s+"
     r"(?P<rate>\d{1,12}(?:\.\d+)?)\s+(?P<rate_unit>[KMGT]?)(?P<kind>bits|Bytes)/sec"
@@ -75,6 +75,7 @@ _FAILED: Final = re.compile(
     r"(?:connect|bind|listen|accept|writen?|shutdown)\w*(?: \w+)? failed: .*"
     r"|^(?:iperf: )?error: .*|^connect failed\b.*"
 )
+_REFUSED: Final = re.compile(r"^(?:(?:tcp|udp) )?connect failed: ")
 _LOSS: Final = re.compile(
     r"^\s+(-?\d{1,9}\.?\d*)\s+ms\s+(-?\d{1,18})/\s*(-?\d{1,18})\s+\((-?[\w.+-]+)%\)"
 )
@@ -87,12 +88,19 @@ _TARGET: Final = re.compile(
     r"^Sending (\d{1,6}) byte datagrams, IPG target: (\d{1,9}\.?\d*) us"
 )
 _DATE: Final = re.compile(r" on (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.\d+)? \((\w+)\)")
+_CSV: Final = re.compile(r"^[\d.:+-]{14,30},[\w.:%]*,\d{1,5},")
 _SUM_OFF: Final = 0.02
+#: The one "stream" of a file that has sums only.
+_ALL: Final = "all"
 
 
 def sniff(raw: RawFile) -> bool:
     """Say whether a line of the text is one that only iperf 2 prints."""
     lines = plain_head(raw)
+    if any(_CSV.match(line) for line in lines):
+        return False  # the rows of -y C, with heads between them
+    if lines and all(_REFUSED.match(line) for line in lines):
+        return True
     heads = (_CLIENT, _SERVER, _CONNECTED)
     if any(head.search(line) for line in lines for head in heads):
         return True
@@ -185,6 +193,9 @@ def _tests(raw: RawFile) -> list[_Test]:
             same_server = tests[-1].servers if _CONNECTED.search(line) else []
             tests.append(_Test(servers=list(same_server)))
         _take(tests[-1], number, line)
+    for one in tests:
+        if all(row.stream == "SUM" for row in one.rows):
+            one.rows = [replace(row, stream=_ALL) for row in one.rows]
     return [one for one in tests if one.rows or one.error] or tests[:1]
 
 
@@ -256,6 +267,13 @@ def _capture(raw: RawFile, test: _Test) -> Capture:
         _intervals(test, flow, reading)
         if fault is None:
             _whole_run(test, flow, reading)
+    if fault is None and test.rows[0].stream == _ALL:
+        reading.doubt(
+            "sum-only",
+            "the file has [SUM] rows only, which divide by less time than the streams"
+            " took: the rate may be some per cent too high",
+            "keep the rows of the streams",
+        )
     if "^C" in test.text or "Interrupt again to force quit" in test.text:
         reading.doubt("interrupted", "the run was interrupted; its end looks complete")
     return Capture(
@@ -446,7 +464,7 @@ def _milliseconds(match: re.Match[str], at: int) -> float:
 
 
 def _workload(test: _Test) -> dict[str, str | int | float | None]:
-    streams = {row.stream for row in test.rows if row.stream != "SUM"}
+    streams = {row.stream for row in test.rows} - {"SUM", _ALL}
     target = next((m for line in test.lines if (m := _TARGET.match(line))), None)
     per_stream = None
     if target and float(target[2]):

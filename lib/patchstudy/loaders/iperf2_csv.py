@@ -11,8 +11,9 @@ What the values are (iperf's source; checked against a drop counter): bit/s of p
     counted it (the file does not tell), rows of fourteen are a UDP receiver. With
     label ``stream``: one connection. Intervals: the same of each interval.
 ``send_rate``
-    A UDP client's own row, which says 0 of -1 datagrams lost, or has nine columns and
-    a server's row of the same id beside it.
+    A UDP client's own rows: the last says 0 of -1 datagrams lost, those before it say
+    that of its connection too; or they have nine columns, and a server's row of the
+    same id stands beside them.
 ``loss``, ``jitter``
     UDP, of the receiver's final rows.
 
@@ -97,7 +98,7 @@ class _Row:
 
     @property
     def sent(self) -> bool:
-        """Say whether it is a UDP client's own row."""
+        """Say whether it is a UDP client's last row."""
         return self.total is not None and self.total < 0
 
 
@@ -141,9 +142,11 @@ def _row(match: re.Match[str]) -> _Row:
 
 def _source(rows: list[_Row], labels: dict[str, str], reading: Reading) -> None:
     """Add the values of the connections from one address."""
-    received = [row for row in rows if not row.sent]
+    ends = {row.stream: at for at, row in enumerate(rows) if row.sent}
+    mine = [at <= ends.get(row.stream, -1) for at, row in enumerate(rows)]
+    sent = [row for row, own in zip(rows, mine, strict=True) if own]
+    received = [row for row, own in zip(rows, mine, strict=True) if not own]
     datagrams = [row for row in received if row.total is not None]
-    sent = [row for row in rows if row.sent]
     if datagrams:
         sent += [row for row in received if row.total is None]
         received = datagrams

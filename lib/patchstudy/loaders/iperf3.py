@@ -535,13 +535,15 @@ def _fault(run: _Run, flows: list[_Flow]) -> Fault | None:
 def _unreported(run: _Run, flow: _Flow) -> bool:
     """Say whether the other side, which receives, never sent its results.
 
-    Then its bytes and its CPU time are both exactly 0.
+    Then its bytes and its CPU time are both exactly 0. A server's file never has those
+    bytes; the CPU time may be that of the client before.
     """
     received = _total(run, "sum_received", flow)
     sent = _number(_total(run, "sum_sent", flow).get("bytes"))
     cpu = _dict(run.end.get("cpu_utilization_percent"))
     nothing = _number(received.get("bytes")) == 0 and bool(sent)
-    return flow.sending and nothing and _number(cpu.get("remote_total")) == 0
+    idle = run.server or _number(cpu.get("remote_total")) == 0
+    return flow.sending and nothing and idle
 
 
 def _intervals(run: _Run, flow: _Flow, found: _Found) -> None:
