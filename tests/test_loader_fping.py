@@ -85,6 +85,15 @@ def test_more_answers_than_requests_are_refused_with_the_likely_cause():
         read(line)
 
 
+def test_stamps_tell_the_start_in_utc():
+    line = "192.0.2.2 (192.0.2.2) : [0], 64 bytes, 500 ms (500 avg, 0% loss)\n"
+    total = "\n192.0.2.2 (192.0.2.2) : xmt/rcv/%loss = 1/1/0%, min/avg/max = 1/500/1\n"
+    assert read(line + total).started_at is None
+    capture = read("[1700000000.25000] " + line + total)
+    assert capture.started_at == "2023-11-14T22:13:19Z"
+    assert whole(capture, "rtt_mean", host="192.0.2.2") == 0.5
+
+
 def test_who_is_alive_is_no_number():
     with pytest.raises(CaptureError, match="call fping with -c or -C"):
         read("192.0.2.2 is alive\n192.0.2.77 is unreachable\n")

@@ -53,6 +53,25 @@ def corpus(shared, part):
         yield row["path"].partition("/")[2], found, json.loads(row["expected"])
 
 
+def test_every_round_trip_of_the_json_is_an_interval():
+    name = "v090-loss-trimmed.json"
+    document = json.loads((FILES / name).read_text(encoding="utf-8"))
+    trips = [one for one in document["round_trips"] if one["lost"] == "false"]
+    found = [one for one in golden(name).measurements if one.start_s is not None]
+    assert [one.value * 1e9 for one in found] == pytest.approx(
+        [one["delay"]["rtt"] for one in trips]
+    )
+    assert found[0].end_s - found[0].start_s == pytest.approx(0.02)
+
+
+def test_the_json_behind_the_text_is_read():
+    name = "v090-loss-trimmed.json"
+    text = "[Connecting] connecting to 192.0.2.2\nseq=0 rtt=1ms\n"
+    capture = read(text + (FILES / name).read_text(encoding="utf-8"))
+    assert capture.measurements == golden(name).measurements
+    assert capture.started_at == golden(name).started_at
+
+
 def test_the_json_tells_which_way_packets_got_lost():
     capture = golden("v090-loss-trimmed.json")
     assert whole(capture, "loss") == pytest.approx(6 / 99)

@@ -85,6 +85,14 @@ def test_other_values_are_events_with_their_unit():
     assert whole(capture, "event:msg_rate", test="tcp_lat", unit="K/sec") == 44.8
 
 
+def test_the_machines_that_conf_prints_are_passed_over():
+    conf = "conf:\n    loc_node   =  a\n    rem_qperf  =  0.4.11\n"
+    for text in (conf, "warning: obsolete option: -u; use -uu instead\n"):
+        capture = read(text + "tcp_bw:\n    bw  =  12.1 MB/sec\n")
+        assert whole(capture, "throughput", test="tcp_bw") == pytest.approx(96.8e6)
+        assert capture.error is None
+
+
 def test_an_unknown_unit_is_refused():
     with pytest.raises(CaptureError, match=r"run.txt:2: unknown unit 'furlong'"):
         read("tcp_lat:\n    latency  =  22.3 furlong\n")

@@ -87,6 +87,30 @@ def test_nuttcp_tells_the_loss_in_both_forms(name, lost, packets):
     assert value(load(name), "loss") == lost / packets
 
 
+UDP_BLOCKS = """\
+nuttcp-t: v6.1.2: socket
+nuttcp-t: buflen=1024, nstream=1, port=5001 udp -> 192.0.2.2
+nuttcp-t: 1.1895 MB in 2.00 real seconds = 609.02 KB/sec = 4.9890 Mbps
+nuttcp-r: v6.1.2: socket
+nuttcp-r: 1.1777 MB in 1.99 real seconds = 606.01 KB/sec = 4.9645 Mbps
+nuttcp-r: 12 / 1218 drop/pkt 0.99% data loss
+"""
+
+
+def test_nuttcps_verbose_receiver_tells_the_loss():
+    capture = load_text("nuttcp", UDP_BLOCKS)
+    assert value(capture, "loss") == 12 / 1218
+    assert capture.workload["protocol"] == "UDP"
+
+
+def test_nuttcps_udp_without_its_drops_has_no_loss():
+    line = "    1.1904 MB /   2.00 sec =    4.9864 Mbps 48 %TX 0 %RX 0.00 %loss\n"
+    capture = load_text("nuttcp", line)
+    assert capture.workload["protocol"] == "UDP"
+    assert value(capture, "loss") is None
+    assert codes(capture) == ["loss-absent"]
+
+
 def test_nuttcp_with_parallel_streams_counts_no_retransmits():
     capture = load("nuttcp/v612-tcp-N3.txt")
     assert value(capture, "retransmits") is None

@@ -354,7 +354,7 @@ def taker(raw: RawFile) -> str:
 def _unknown(raw: RawFile) -> str:
     """Say that a file is of no known tool, and how it begins (it may be an error)."""
     line = next((one for one in map(str.strip, raw.head.split("\n")) if one), "")
-    begins = f"; it begins {ascii(line[:_BEGINNING])}" if line.isprintable() else ""
+    begins = f"; it begins {line[:_BEGINNING]!a}" if line.isprintable() else ""
     return f"no loader recognises it{begins}; known tools: {', '.join(sorted(LOADERS))}"
 
 

@@ -15,7 +15,8 @@ value carries the label ``host`` and is of the whole run:
 
 The summaries of ``-Q`` stand below ``[hh:mm:ss]`` and are of one interval each; the
 total is the second summary of a host below the last of these. They are not read.
-fping's clock has no date and no zone.
+That clock has no date and no zone; with ``-D`` the stamp of the first answer,
+less its time, is the start.
 
 ``-J`` (fping 5.4 and later, doc/fping-json.md) writes an object a line: ``resp``,
 ``timeout``, ``summary`` (``-c``), ``vSum`` (``-C``, null where no answer came),
@@ -27,6 +28,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from statistics import fmean, median
 from typing import Final
 
@@ -45,16 +47,21 @@ SOURCES: Final = {
     "rtt_mean": "min/avg/max of the summary: avg; -C: the mean of the times",
 }
 _SUMMARY: Final = re.compile(
-    r"^(?P<host>\S+) *: xmt/rcv/%(?P<kind>loss|return) ="
+    r"^(?P<host>\S+)(?: \(\S+\))? *: xmt/rcv/%(?P<kind>loss|return) ="
     r" (?P<sent>\d{1,12})/(?P<received>\d{1,12})/-?\d+%"
     r"(?:, outage\(ms\) = -?\d+)?(?:, min/avg/max = (?P<times>\S+))?$"
 )
 _LIST: Final = re.compile(
-    r"^(?P<host>\S+) *: (?P<times>(?:\d+(?:\.\d+)?|-)(?: (?:\d+(?:\.\d+)?|-))*)$"
+    r"^(?P<host>\S+)(?: \(\S+\))? *: "
+    r"(?P<times>(?:\d+(?:\.\d+)?|-)(?: (?:\d+(?:\.\d+)?|-))*)$"
 )
 _LINE: Final = re.compile(
-    r"^(?:\[\d+\.\d+\] )?(?P<host>\S+) *: \[\d+\], "
+    r"^(?:\[\d+\.\d+\] )?(?P<host>\S+)(?: \(\S+\))? *: \[\d+\], "
     r"(?:\d+ bytes, (?P<time>\S+) ms|timed out)"
+)
+_STAMPED: Final = re.compile(
+    r"^\[(\d{9,10}\.\d{1,9})\] \S+(?: \(\S+\))? *: \[0\], \d+ bytes,"
+    r" (\d{1,9}(?:\.\d+)?) ms"
 )
 _CLOCK: Final = re.compile(r"^\[\d\d:\d\d:\d\d\]$")
 _STATE: Final = re.compile(r"^\S+ is (?:alive|unreachable)\b")
@@ -98,11 +105,21 @@ def load(raw: RawFile) -> Capture:
         path=raw.path,
         sha256=raw.digest,
         tool="fping",
+        started_at=_started_at(raw),
         workload={"protocol": "ICMP", "hosts": len(hosts)},
         measurements=tuple(reading.measurements),
         facts={"hosts": counts},
         caveats=tuple(reading.caveats),
     )
+
+
+def _started_at(raw: RawFile) -> str | None:
+    """Return the UTC time of the first request, where ``-D`` stamps its answer."""
+    for _number, line in plain(raw.text):
+        if match := _STAMPED.match(line):
+            moment = float(match[1]) - float(match[2]) * _MS
+            return f"{datetime.fromtimestamp(moment, tz=UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return None
 
 
 @dataclass(slots=True, kw_only=True)

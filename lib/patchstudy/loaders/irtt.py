@@ -1,8 +1,8 @@
 """Read irtt's JSON and text.
 
 What the values are (irtt's source and captured runs). Durations in the JSON are
-nanoseconds, those in the text are Go's (``706us``, ``1.2ms``, ``1m2s``). All values are
-of the whole run:
+nanoseconds, those in the text are Go's (``706us``, ``1.2ms``, ``1m2s``). Values are
+of the whole run where nothing else is said:
 
 ``loss``
     Of the packets sent, those without an answer. Labels ``direction``: ``upload`` is
@@ -11,7 +11,8 @@ of the whole run:
     is a word (``false``, ``true_up``, ``true_down``, ``true``), never a number.
 ``rtt_mean``, ``rtt_p50``, ``rtt_p99``
     Round trip without the server's processing time: irtt's mean and median (20 answers
-    at least), and the quantile of the single round trips (1000). Of the text, the mean
+    at least), and the quantile of the single round trips (1000). Intervals, of the
+    JSON: every round trip from its sending until the next one's. Of the text, the mean
     of the printed round trips where all are there, as the summary has three digits.
 ``jitter``
     irtt's mean of the absolute IPDV (change of the round trip between neighbours).
@@ -38,12 +39,13 @@ SOURCES: Final = {
         "server_packets_received between the two"
     ),
     "rtt_mean": (
-        "stats.rtt.mean, nanoseconds; text: the mean of the printed round trips"
+        "stats.rtt.mean, nanoseconds; an interval: round_trips[].delay.rtt; text: the "
+        "mean of the printed round trips"
     ),
     "rtt_p50": "stats.rtt.median",
     "jitter": "stats.ipdv_round_trip.mean",
 }
-_JSON: Final = re.compile(r'^\s*\{\s*"version"\s*:\s*\{\s*"irtt"')
+_JSON: Final = re.compile(r'^\s*\{\s*"version"\s*:\s*\{\s*"irtt"', re.MULTILINE)
 _TEXT: Final = re.compile(r"^\[Connecting\] connecting to |^\[\S+\] \[Connected\] ")
 _SEQ: Final = re.compile(r"^seq=(\d+) rtt=(\S+)")
 _PACKETS: Final = re.compile(r"^ *packets sent/received: (\d{1,12})/(\d{1,12}) ")
@@ -73,7 +75,13 @@ def load(raw: RawFile) -> Capture:
         If the JSON is cut, the text has no summary, or more packets came back than
         were sent.
     """
-    return _from_json(raw) if _JSON.match(raw.head) else _from_text(raw)
+    begins = _JSON.search(raw.text)
+    if not begins:
+        return _from_text(raw)
+    if raw.text[: begins.start()].strip():  # the text too, as "-o -" prints it
+        document = raw.text[begins.start() :].encode()
+        raw = RawFile(path=raw.path, data=document, digest=raw.digest)
+    return _from_json(raw)
 
 
 def _from_json(raw: RawFile) -> Capture:
@@ -85,7 +93,10 @@ def _from_json(raw: RawFile) -> Capture:
     reading = Reading()
     sent, received = _counts(raw, stats)
     _losses(reading, sent, received, number(stats.get("server_packets_received")))
-    _spread(reading, stats, trips if isinstance(trips, list) else [])
+    workload = _workload(document, stats)
+    trips = trips if isinstance(trips, list) else []
+    _spread(reading, stats, trips)
+    _intervals(reading, trips, workload.get("interval_s"))
     facts = {"packets_sent": sent, "packets_received": received}
     for key in ("duplicates", "late_packets", "timer_misses"):
         if key in stats:
@@ -97,7 +108,7 @@ def _from_json(raw: RawFile) -> Capture:
         tool="irtt",
         tool_version=version.get("irtt") if isinstance(version, dict) else None,
         started_at=_started_at(stats.get("start_time"), reading),
-        workload=_workload(document, stats),
+        workload=workload,
         measurements=tuple(reading.measurements),
         facts=facts,
         caveats=tuple(reading.caveats),
@@ -157,6 +168,27 @@ def _spread(reading: Reading, stats: dict[str, Any], trips: list[Any]) -> None:
     change = number((stats.get("ipdv_round_trip") or {}).get("mean"))
     if change is not None:
         reading.whole("jitter", change * _NS, resolution=_NS)
+
+
+def _intervals(reading: Reading, trips: list[Any], length: object) -> None:
+    """Add every answered round trip, from its sending until the next one's."""
+    if not isinstance(length, float) or length <= 0:
+        return
+    sent = [_sent(trip) for trip in trips]
+    first = min((one for one in sent if one), default=0.0)
+    for trip, at in zip(trips, sent, strict=True):
+        time = _round_trip(trip)
+        if time is not None and at is not None:
+            start = (at - first) * _NS
+            reading.interval("rtt_mean", time * _NS, (start, start + length))
+
+
+def _sent(trip: object) -> float | None:
+    """Return when a packet left, in ns of the monotonic clock."""
+    found = trip
+    for key in ("timestamps", "client", "send", "monotonic"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return number(found)
 
 
 def _round_trip(trip: object) -> float | None:

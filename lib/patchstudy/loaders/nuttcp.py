@@ -10,7 +10,7 @@ are 2^20 and 2^10 byte, Mbps 10^6 bit/s. nuttcp omits nothing.
 ``send_rate``
     The block of ``nuttcp-t`` where there are blocks.
 ``loss``
-    UDP: drop / pkt of the summary.
+    UDP: drop / pkt of the summary, in blocks of ``nuttcp-r``.
 ``retransmits``
     ``retrans`` of the summary; absent with ``-N`` and from systems that do not count.
 ``rtt_mean``
@@ -52,6 +52,7 @@ _FAILED: Final = re.compile(
 )
 _SUMMARY: Final = re.compile(r"%TX|tx_cpu=")
 _DROPS: Final = re.compile(r"(-?\d{1,18}) / +(-?\d{1,18}) ~?drop/pkt")
+_BLOCK_DROPS: Final = re.compile(r"^nuttcp-r\d*: -?\d{1,18} / +-?\d{1,18} drop/pkt\b")
 _DROPS_PARSE: Final = re.compile(r"\bdrop=(-?\d{1,18}) pkt=(-?\d{1,18})")
 _PREFIX: Final = {"K": 1e3, "M": 1e6, "G": 1e9}
 
@@ -87,11 +88,6 @@ class _Row:
     resolution: float
     rest: str
     summary: bool
-
-    @property
-    def drops(self) -> tuple[int, int] | None:
-        found = _DROPS.search(self.rest) or _DROPS_PARSE.search(self.rest)
-        return (int(found[1]), int(found[2])) if found else None
 
     def field(self, pattern: str) -> float | None:
         """Return the number that the pattern finds in the rest of the line."""
@@ -222,8 +218,12 @@ def _whole_run(test: _Test, intervals: Sequence[_Row], reading: Reading) -> None
 
 def _counts(test: _Test, end: _Row, reading: Reading) -> None:
     """Add loss and retransmits."""
-    if end.drops:
-        reading.loss(*end.drops)
+    blocks = [line for line in test.lines if _BLOCK_DROPS.match(line)]
+    drops = [one for one in map(_drops, [end.rest, *blocks]) if one]
+    if drops:
+        reading.loss(*drops[0])
+    elif _udp(test):
+        reading.note("loss-absent", "the file does not count the lost datagrams")
     block = re.search(r"^nuttcp-t\d*: retrans = (\d{1,15})$", test.text, re.MULTILINE)
     count = end.field(r"\bretrans=(\d{1,15})\b")
     if count is None:
@@ -236,8 +236,14 @@ def _counts(test: _Test, end: _Row, reading: Reading) -> None:
         reading.note("retransmits-absent", "the file does not count retransmits")
 
 
+def _drops(text: str) -> tuple[int, int] | None:
+    """Return the lost and all datagrams."""
+    found = _DROPS.search(text) or _DROPS_PARSE.search(text)
+    return (int(found[1]), int(found[2])) if found else None
+
+
 def _udp(test: _Test) -> bool:
-    dropping = any(row.drops for row in test.rows)
+    dropping = any(_drops(row.rest) or "%loss" in row.rest for row in test.rows)
     return dropping or bool(re.search(r"^nuttcp-[tr].* udp\b", test.text, re.MULTILINE))
 
 

@@ -28,6 +28,10 @@ from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, Fault, RawFile
 
 _TEST: Final = re.compile(r"^((?:tcp|udp|sctp|sdp|rds|rc|uc|ud|xrc|ver)_\w+):$")
+#: What ``conf`` prints before the first test, and messages there.
+_ASIDE: Final = re.compile(
+    r"^(?:conf:$|warning: |server: ?$| {4}(?:loc|rem)_(?:node|cpu|os|qperf) +=  )"
+)
 _ROW: Final = re.compile(r"^ {4}(\w+) +=  *([-\d][\d.,]*)(?: (\S.*))?$")
 _WORDS: Final = re.compile(r"^ {4}(\w+) +=  *(\S.*)$")
 _BAND: Final = re.compile(r"^([KMGT]?)(B|bytes|b|bits)/sec$")
@@ -41,8 +45,8 @@ _FAILED: Final = re.compile(
 
 
 def sniff(raw: RawFile) -> bool:
-    """Say whether the first line names a test of qperf."""
-    lines = plain_head(raw)
+    """Say whether the first line but for ``conf`` and messages names a test."""
+    lines = [one for one in plain_head(raw) if not _ASIDE.match(one)]
     return bool(lines) and bool(_TEST.match(lines[0]))
 
 
@@ -57,7 +61,8 @@ def load(raw: RawFile) -> Capture:
     reading = Reading()
     tests: list[str] = []
     fault: Fault | None = None
-    for number, line in plain(raw.text):
+    lines = [one for one in plain(raw.text) if not _ASIDE.match(one[1])]
+    for number, line in lines:
         if test := _TEST.match(line):
             if test[1] in tests:
                 problem = f"{test[1]} stands twice; save each run in a file of its own"
