@@ -162,6 +162,50 @@ def test_a_quoted_mail_is_read():
     assert value(load_text(quoted), "throughput") == pytest.approx(409.76e6)
 
 
+BANNER, BELOW = HEAD.split("\n", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        pytest.param(
+            (HEAD + ROW).replace(" AF_INET to ", " AF_INET to\n"),
+            "TCP_STREAM",
+            id="wrap",
+        ),
+        pytest.param(
+            "".join(f"    {line}\n" for line in (HEAD + ROW).split("\n")),
+            "TCP_STREAM",
+            id="indented",
+        ),
+        pytest.param(
+            "  " + BANNER + "\n" + BELOW.replace("\nbytes", "\n   bytes") + "   " + ROW,
+            "TCP_STREAM",
+            id="unevenly",
+        ),
+        pytest.param(
+            (HEAD + ROW).replace("AF_INET", "AF\\_INET"), "TCP_STREAM", id="markdown"
+        ),
+        pytest.param(
+            "TCP STREAM TEST to host : histogram\n" + BELOW + ROW,
+            "TCP_STREAM",
+            id="2.3",
+        ),
+        pytest.param(
+            (HEAD + ROW).replace("MIGRATED TCP", "SCTP 1-TO-1"),
+            "SCTP_STREAM",
+            id="SCTP",
+        ),
+    ],
+)
+def test_a_paste_is_read_as_it_was_printed(text, name):
+    raw = RawFile.of(Path("run.txt"), text.encode())
+    assert netperf.sniff(raw)
+    capture = netperf.load(raw)
+    assert capture.workload["test"] == name
+    assert value(capture, "throughput") == pytest.approx(409.76e6)
+
+
 def test_the_segment_size_of_verbose_output_is_read():
     assert load("v270-tcp_stream-v2.txt").workload["mss"] == 65483
 
@@ -314,6 +358,9 @@ def test_a_missing_server_is_a_failed_run():
     ("text", "message"),
     [
         pytest.param(" 394.12 \n", r"run.txt:1: a bare number \(394.12\)", id="-v 0"),
+        pytest.param(
+            BANNER + "\n 394.12\n", r"run.txt:2: a bare number \(394.12\)", id="banner"
+        ),
         pytest.param(
             HEAD.replace("MIGRATED TCP STREAM", "OMNI Send"),
             "omni result is missing; was it cut short",

@@ -41,6 +41,7 @@ from typing import Final
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import omni
 from patchstudy.loaders.documents import together
+from patchstudy.loaders.paste import unindented
 from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import line_end
 from patchstudy.records import (
@@ -77,14 +78,13 @@ SOURCES: Final = {
     ),
     "retransmits": "omni: LOCAL_TRANSPORT_RETRANS",
 }
-_BANNER: Final = re.compile(
-    r"^(?:MIGRATED )?(\S[\w/ ]{2,50}) TEST from \S+ .*\bAF_\w+ to .*\bAF_\w+(.*)$"
-)
 _TESTS: Final = {
     "TCP STREAM": "TCP_STREAM",
     "TCP MAERTS": "TCP_MAERTS",
     "TCP SENDFILE": "TCP_SENDFILE",
     "SCTP STREAM": "SCTP_STREAM",
+    "SCTP 1-TO-1 STREAM": "SCTP_STREAM",
+    "SCTP 1-TO-MANY STREAM": "SCTP_STREAM",
     "UDP STREAM": "UDP_STREAM",
     "UDP UNIDIRECTIONAL SEND": "UDP_STREAM",
     "TCP REQUEST/RESPONSE": "TCP_RR",
@@ -92,6 +92,13 @@ _TESTS: Final = {
     "TCP Connect/Request/Response": "TCP_CRR",
     "TCP Connect/Close": "TCP_CC",
 }
+#: Of netperf 2.4 and later; 2.1 to 2.3 have only ``to`` and a name.
+_BANNER: Final = re.compile(
+    r"^(?:MIGRATED )?(?:(\S[\w/ -]{2,50}) TEST from \S+ .*\bAF_\w+ to .*\bAF_\w+(.*)"
+    rf"|({'|'.join(map(re.escape, _TESTS))}) TEST to \S+( : .*)?)$"
+)
+_BEGINS: Final = re.compile(r"(?:MIGRATED )?[\w/-]+(?: [\w/-]+){0,3} TEST from ")
+_WRAPPED: Final = re.compile(r"( TEST from [^\n]*\bto) ?\n(?:> ?)*(?=\S+ \()")
 _FAILED: Final = re.compile(
     r"^(?:establish[_ ]control\b|(?:recv|send)_(?:response|request|data)\w*: "
     r"|netperf: |The test you requested \(.*is unknown to this netperf)"
@@ -108,11 +115,11 @@ _INTERIM: Final = re.compile(
     r"^Interim result:\s+(\d{1,15}\.\d+) (\S+) over (\d{1,15}\.\d+) seconds"
     r" ending at (\d{1,15}\.\d+)"
 )
-_HEAD: Final = re.compile(r"^bytes\s.*\bsecs\b")
+_HEAD: Final = re.compile(r"^\s*bytes\s.*\bsecs\b")
 _UNIT: Final = re.compile(r"(10\^[369]bits|[KMG]?Bytes)/s")
 _BYTES: Final = {"Bytes": "byte", "KBytes": "KiB", "MBytes": "MiB", "GBytes": "GiB"}
 _SEGMENT: Final = re.compile(r"Segment\s*\nSize \(bytes\)\s*\n\s*(\d{1,15})")
-_ADVICE: Final = "run the classic test with its head (no -P 0, no -o, -O, -k)"
+_ADVICE: Final = "run the classic test with its head (no -P 0, -v 0, -o, -O, -k)"
 _COARSE: Final = 0.01
 
 
@@ -186,12 +193,13 @@ def _pieces(raw: RawFile) -> list[list[tuple[int, str]]]:
 def _captures(raw: RawFile, lines: list[tuple[int, str]]) -> list[Capture]:
     """Return what one banner's lines, or lines without a banner, say."""
     told = [(number, line) for number, line in lines if line.strip()]
-    if len(told) == 1 and _LONE.match(told[0][1]):
+    rest = [one for one in told if not _BANNER.match(one[1])]
+    if len(rest) == 1 and _LONE.match(rest[0][1]):
         raise CaptureError(
             raw.path,
-            f"a bare number ({told[0][1].strip()}): test, unit and time are not in the"
-            f" file; {_ADVICE}",
-            where=str(told[0][0]),
+            f"a bare number ({rest[0][1].strip()}): unit and time are not in the file;"
+            f" {_ADVICE}",
+            where=str(rest[0][0]),
         )
     if omni.is_omni(lines):
         return [_omni(raw, lines)]
@@ -239,7 +247,8 @@ def _omni(raw: RawFile, lines: list[tuple[int, str]]) -> Capture:
     if banner:
         test, extra = banner.groups()
     elif classic:
-        test, extra = _TESTS.get(classic[1], classic[1]), classic[2]
+        name, extra = _title(classic)
+        test = _TESTS.get(name, name)
     reading = Reading(labels={"test": test} if test else {})
     reading.caveats.extend(line_end(raw))
     if reading.caveats and len(lines) > 1 and "," not in lines[-1][1]:
@@ -394,16 +403,24 @@ class _Found:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines with their numbers, without the marks of a mail's quoting."""
+    """Yield the lines with their numbers, without what mails and pages do to them."""
+    if " TEST from " in text:
+        text = text.replace("\\_", "_")
+        text = unindented(_WRAPPED.sub(r"\1 ", text), _BEGINS)
     for number, line in enumerate(text.splitlines(), start=1):
         yield number, re.sub(r"^(?:> ?)+", "", line)
+
+
+def _title(banner: re.Match[str]) -> tuple[str, str]:
+    """Return the name of the test and the rest of its banner."""
+    return banner[1] or banner[3], banner[2] or banner[4] or ""
 
 
 def _page(raw: RawFile, lines: list[tuple[int, str]]) -> _Page:
     """Find the head and the lines below it; refuse a test that is not known."""
     banners = [(n, match) for n, line in lines if (match := _BANNER.match(line))]
     heads = [at for at, (_n, line) in enumerate(lines) if _HEAD.match(line)]
-    name, extra = banners[0][1].groups() if banners else ("", "")
+    name, extra = _title(banners[0][1]) if banners else ("", "")
     if banners and name not in _TESTS:
         raise CaptureError(
             raw.path,

@@ -31,6 +31,19 @@ def plain(text: str) -> Iterator[tuple[int, str]]:
             yield number, bare.rstrip()
 
 
+def unindented(text: str, first: re.Pattern[str]) -> str:
+    """Return the text without the indent of the first line of which this is the start.
+
+    People indent what they paste into a mail or a page; columns stay as they are.
+    """
+    found = first.search(text)
+    line = text[text.rfind("\n", 0, found.start()) + 1 :] if found else ""
+    depth = len(line) - len(line.lstrip(" \t"))
+    if not depth:
+        return text
+    return re.sub(rf"^[ \t]{{1,{depth}}}", "", text, flags=re.MULTILINE)
+
+
 def plain_head(raw: RawFile) -> list[str]:
     """Return the lines of the first 4096 bytes that are not blank."""
     return list(_plain_head(raw.head))
