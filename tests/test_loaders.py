@@ -89,6 +89,47 @@ def test_a_loader_has_a_raw_file_and_tells_its_source(tool):
     assert "icence" in (FOLDER / tool / "SOURCE").read_text(encoding="utf-8")
 
 
+PASTED = [
+    "ethr/head-tcp-bandwidth-n4.txt",
+    "fping/v51-c5.txt",
+    "irtt/v090-basic.txt",
+    "iperf2/v218-text-tcp-dualtest-d.txt",
+    "netperf/v270-omni-human-O.txt",
+    "netperf/v270-tcp_stream-4-parallel-concat.txt",
+    "nuttcp/v612-tcp-v.txt",
+    "qperf/v0411-tcp_bw_lat.txt",
+    "wrk/v410-latency.txt",
+]
+AROUND = {
+    "indent": lambda text: "".join(f"    {line}\n" for line in text.splitlines()),
+    "fence": lambda text: f"# Results\n\n```\n{text}\n```\n",
+    "page": lambda text: f"<p>\n<pre>\n{text}\n</pre>\n",
+    "mail": lambda text: "".join(f"> {line}\n" for line in text.splitlines()),
+    "shell": lambda text: f"root@dut:~# tool -x\n{text}\nroot@dut:~# \n",
+    "stamps": lambda text: "".join(
+        f"[2026-01-01 10:00:00] {line}\n" for line in text.splitlines()
+    ),
+    "no-break": lambda text: text.replace("  ", "\u00a0 "),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("name", PASTED)
+def test_a_paste_is_read_as_the_file_itself(name, around):
+    raw = read(FOLDER.relative_to(ROOT) / name)
+    pasted = RawFile.of(raw.path, AROUND[around](raw.text).encode())
+    found = loaders.load_raw(pasted)
+    assert found.measurements == loaders.load_raw(raw).measurements
+    assert found.sha256 == pasted.digest
+
+
+def test_a_paste_that_was_cleaned_says_so(tmp_path):
+    path = tmp_path / "run.txt"
+    text = (FOLDER / "qperf/v0411-tcp_bw_lat.txt").read_text(encoding="utf-8")
+    path.write_text(AROUND["fence"](text), encoding="utf-8")
+    assert "paste" in [one.code for one in load(path).caveats]
+
+
 def test_an_empty_file_is_refused(tmp_path):
     path = tmp_path / "tcp.iperf3.json"
     path.write_bytes(b"\n")

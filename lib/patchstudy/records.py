@@ -12,6 +12,7 @@ from pathlib import Path
 from patchstudy.cards import Carded, Rows
 
 _UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Severity(StrEnum):
@@ -49,6 +50,14 @@ class Caveat:
     todo: str = ""
 
 
+def _decoded(data: bytes) -> str:
+    if data.startswith(_UTF16_MARKS):
+        text = data.decode("utf-16", errors="replace")
+    else:
+        text = data.removeprefix(_UTF8_MARK).decode(errors="replace")
+    return text.replace("\xa0", " ") if "\xa0" in text else text
+
+
 @dataclass(frozen=True, kw_only=True)
 class RawFile:
     """The bytes of one raw file; loaders see this and never touch the disk.
@@ -69,19 +78,19 @@ class RawFile:
 
     @cached_property
     def text(self) -> str:
-        """The text, by byte-order mark or as UTF-8; undecodable bytes are replaced."""
-        if self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return self.data.decode("utf-16", errors="replace")
-        return self.data.removeprefix(_UTF8_MARK).decode(errors="replace")
+        """The text, by byte-order mark or as UTF-8; undecodable bytes are replaced.
+
+        A no-break space, which a web page puts between columns, is a space.
+        """
+        return _decoded(self.data)
 
     @cached_property
     def head(self) -> str:
         """The first 4096 bytes as text, enough to recognise a tool."""
         if len(self.data) <= 4096:
             return self.text
-        if self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return self.data[:8192].decode("utf-16", errors="replace")
-        return self.data[:4096].removeprefix(_UTF8_MARK).decode(errors="replace")
+        wide = self.data.startswith(_UTF16_MARKS)
+        return _decoded(self.data[: 8192 if wide else 4096])
 
     @classmethod
     def of(cls, path: Path, data: bytes) -> "RawFile":

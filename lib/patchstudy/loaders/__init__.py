@@ -59,6 +59,7 @@ from patchstudy.loaders import (
     ntttcp,
     nuttcp,
     packed,
+    paste,
     perf_diff,
     perf_report,
     perf_script,
@@ -221,6 +222,13 @@ _NO_CLOCK: Final = Caveat(
     severity=Severity.NOTE,
     text="the file does not tell when the test started",
 )
+_PASTE: Final = Caveat(
+    code="paste",
+    severity=Severity.NOTE,
+    text="what stands around the output (indent, marks, time stamps) was taken off",
+)
+#: No paste is larger.
+_LARGEST_PASTE: Final = 4 * 2**20
 #: How much of an unknown file's first line is quoted.
 _BEGINNING: Final = 60
 _BINARY: Final = os.O_RDONLY | getattr(os, "O_BINARY", 0)
@@ -336,19 +344,36 @@ def taker(raw: RawFile) -> str:
     CaptureError
         If the file is empty, or if no loader or more than one recognises it.
     """
+    return _recognised(raw)[0]
+
+
+def _recognised(raw: RawFile) -> tuple[str, RawFile]:
+    """Return the loader of a file, and the file as it can read it.
+
+    A file that is unknown as it is may be a paste: what stands around it is taken off.
+    """
     for name, opens in _OPENS.items():
         if opens.match(raw.head):
-            return name
+            return name, raw
     if not raw.data.strip(b"\0 \t\r\n"):
         raise CaptureError(raw.path, "empty file; did the tool fail or get killed?")
+    if name := _one_taker(raw):
+        return name, raw
+    if len(raw.data) <= _LARGEST_PASTE and b"\0" not in raw.data:
+        text = paste.cleaned(raw.text)
+        bare = RawFile(path=raw.path, data=text.encode(), digest=raw.digest)
+        if text != raw.text and (name := _one_taker(bare)):
+            return name, bare
+    raise UnknownToolError(raw.path, _unknown(raw))
+
+
+def _one_taker(raw: RawFile) -> str | None:
     names = [name for name, loader in LOADERS.items() if loader.sniff(raw)]
-    if not names:
-        raise UnknownToolError(raw.path, _unknown(raw))
     if len(names) > 1:
         raise CaptureError(
             raw.path, f"recognised as {' and as '.join(names)}; please report this file"
         )
-    return names[0]
+    return names[0] if names else None
 
 
 def _unknown(raw: RawFile) -> str:
@@ -360,9 +385,10 @@ def _unknown(raw: RawFile) -> str:
 
 def load_raw(raw: RawFile) -> Capture:
     """Return what a raw file in memory says; see ``load``."""
-    loader = LOADERS[taker(raw)]
+    name, bare = _recognised(raw)
     try:
-        return _clocked(plausible.checked(loader.load(raw)))
+        found = _clocked(plausible.checked(LOADERS[name].load(bare)))
+        return found if bare is raw else _noted(found, _PASTE)
     except (csv.Error, OverflowError, RecursionError) as error:
         raise CaptureError(raw.path, f"{_TOO_LARGE} ({error})") from error
     except ValueError as error:
@@ -377,7 +403,11 @@ def _clocked(capture: Capture) -> Capture:
         return capture
     if any(one.code == _NO_CLOCK.code for one in capture.caveats):
         return capture
-    return replace(capture, caveats=(*capture.caveats, _NO_CLOCK))
+    return _noted(capture, _NO_CLOCK)
+
+
+def _noted(capture: Capture, caveat: Caveat) -> Capture:
+    return replace(capture, caveats=(*capture.caveats, caveat))
 
 
 def _read(path: Path) -> Iterator[RawFile | CaptureError]:

@@ -63,8 +63,8 @@ _ROW: Final = re.compile(
     r"(?P<rate>\d{1,12}(?:\.\d+)?)\s+(?P<rate_unit>[KMGT]?)(?P<kind>bits|Bytes)/sec"
     r"(?P<rest>.*)$"
 )
-_CLIENT: Final = re.compile(r"^Client connecting to \S+, (TCP|UDP) port (\d{1,5})\b")
-_SERVER: Final = re.compile(r"^Server listening on (TCP|UDP) port (\d{1,5})\b")
+_CLIENT: Final = re.compile(r"\bClient connecting to \S+, (TCP|UDP) port (\d{1,5})\b")
+_SERVER: Final = re.compile(r"\bServer listening on (TCP|UDP) port (\d{1,5})\b")
 _CONNECTED: Final = re.compile(
     r"\[\s*(\*?\d{1,9})\] local (\S+) port (\d{1,5}) connected with (\S+) port"
     r" (\d{1,5})\b(.*)$"
@@ -202,7 +202,7 @@ def _tests(raw: RawFile) -> list[_Test]:
 def _begins(test: _Test, line: str) -> bool:
     """Say whether this line belongs to a test after the present one."""
     if test.error or test.rows:
-        head = _SERVER.match(line) or (not test.server and _CLIENT.match(line))
+        head = _SERVER.search(line) or (not test.server and _CLIENT.search(line))
         if head:
             return True
     connection = _CONNECTED.search(line)
@@ -215,10 +215,10 @@ def _begins(test: _Test, line: str) -> bool:
 def _take(test: _Test, number: int, line: str) -> None:
     """Add what the line tells to its test."""
     test.lines.append(line)
-    if _CLIENT.match(line) and test.connected:
+    if _CLIENT.search(line) and test.connected:
         test.connected_back = True
     for pattern, heads in ((_CLIENT, test.clients), (_SERVER, test.servers)):
-        if head := pattern.match(line):
+        if head := pattern.search(line):
             heads.append((head[1], head[2]))
     if connection := _CONNECTED.search(line):
         stream, _here, local, _there, remote, rest = connection.groups()

@@ -253,7 +253,9 @@ def _omni(raw: RawFile, lines: list[tuple[int, str]]) -> Capture:
     reading.caveats.extend(line_end(raw))
     if reading.caveats and len(lines) > 1 and "," not in lines[-1][1]:
         lines = lines[:-1]  # its number may be cut
-    result = omni.Result(test=test, extra=extra, keys=omni.values(lines, reading))
+    marks = [at for at, (_n, line) in enumerate(lines) if _OMNI.match(line)]
+    own = lines[marks[0] :] if marks else lines  # a shell's line before it is no head
+    result = omni.Result(test=test, extra=extra, keys=omni.values(own, reading))
     failed = [(n, line) for n, line in lines if _FAILED.match(line)]
     fault = Fault(text=failed[0][1], where=str(failed[0][0])) if failed else None
     if not result.keys and not failed:

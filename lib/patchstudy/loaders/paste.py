@@ -1,6 +1,7 @@
 """Lines as a tool printed them, of files that people pasted, mailed or logged."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
@@ -11,6 +12,15 @@ _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
 #: What stands in a text that is not as its tool printed it.
 _MARKS: Final = ("\r", "\x1b", ">")
 _QUOTES: Final = re.compile(r"^(?:> ?)+")
+_FENCE: Final = re.compile(r"^\s*(?:```|~~~|</?(?:pre|code)>)")
+_STAMP: Final = re.compile(
+    r"^\[?(?:(?:\d{4}-\d\d-\d\d[T ]|[A-Z][a-z]{2} +\d\d? )?\d\d:\d\d:\d\d)"
+    r"(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?: |$)"
+)
+_SHELL: Final = re.compile(
+    r"^\[?[\w.-]+@[\w.-]+[: ][^#$%>]{0,80}[#$%>](?: .*)?$|^[$#] \S"
+    r"|^Script (?:started|done) on "
+)
 
 
 def plain(text: str) -> Iterator[tuple[int, str]]:
@@ -42,6 +52,31 @@ def unindented(text: str, first: re.Pattern[str]) -> str:
     if not depth:
         return text
     return re.sub(rf"^[ \t]{{1,{depth}}}", "", text, flags=re.MULTILINE)
+
+
+def cleaned(text: str) -> str:
+    """Return the text without what pages, mails, logs and shells put around it.
+
+    Lines outside of fences are emptied where there are any, and those of a shell;
+    quote marks, time stamps and indent go where every line has them. A line keeps its
+    number.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    if any(map(_FENCE.match, lines)):
+        lines = list(_fenced(lines))
+    lines = ["" if _SHELL.match(line) else line for line in lines]
+    for mark in (_QUOTES, _STAMP):
+        if all(mark.match(line) for line in lines if line.strip()):
+            lines = [mark.sub("", line, count=1) for line in lines]
+    return textwrap.dedent("\n".join(lines))
+
+
+def _fenced(lines: list[str]) -> Iterator[str]:
+    inside = False
+    for line in lines:
+        fence = _FENCE.match(line)
+        inside = inside != bool(fence)
+        yield line if inside and not fence else ""
 
 
 def plain_head(raw: RawFile) -> list[str]:
