@@ -37,6 +37,25 @@ ZH = (
     "往返行程的估计时间(以毫秒为单位):\n"
     "    最短 = 12ms\uff0c最长 = 15ms\uff0c平均 = 13ms\n"
 )
+JA = (
+    "192.0.2.1 に ping を送信しています 32 バイトのデータ:\n"
+    "192.0.2.1 からの応答: バイト数 =32 時間 =12ms TTL=58\n"
+    "192.0.2.1 からの応答: バイト数 =32 時間 =15ms TTL=58\n"
+    "要求がタイムアウトしました。\n\n192.0.2.1 の ping 統計:\n"
+    "    パケット数: 送信 = 3\u3001受信 = 2\u3001損失 = 1 (33% の損失)\u3001\n"
+    "ラウンド トリップの概算時間 (ミリ秒):\n"
+    "    最小 = 12ms\u3001最大 = 15ms\u3001平均 = 13ms\n"
+)
+#: Without the indent of the summary, as a log has it.
+FR = (
+    "Envoi d'une requête 'Ping'  192.0.2.1 avec 32 octets de données :\n"
+    "Réponse de 192.0.2.1 : octets=32 temps=12 ms TTL=58\n"
+    "Réponse de 192.0.2.1 : octets=32 temps=15 ms TTL=58\n"
+    "Délai d'attente de la demande dépassé.\n\nStatistiques Ping pour 192.0.2.1:\n"
+    "Paquets : envoyés = 3, reçus = 2, perdus = 1 (perte 33%),\n"
+    "Durée approximative des boucles en millisecondes :\n"
+    "Minimum = 12ms, Maximum = 15ms, Moyenne = 13ms\n"
+)
 
 
 def read(text, encoding="utf-8"):
@@ -49,7 +68,9 @@ def values(capture):
     return {one.metric: one.value for one in capture.measurements}
 
 
-@pytest.mark.parametrize("text", [EN, RU, ZH], ids=["en", "ru", "zh"])
+@pytest.mark.parametrize(
+    "text", [EN, RU, ZH, JA, FR], ids=["en", "ru", "zh", "ja", "fr"]
+)
 def test_the_language_does_not_matter(text):
     assert values(read(text)) == pytest.approx({"loss": 1 / 3, "rtt_mean": 0.0135})
 

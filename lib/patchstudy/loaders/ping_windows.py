@@ -35,8 +35,10 @@ _REPLY: Final = re.compile(
     r"^(?=\S[^=<]*[:\uff1a])[^=<]++(?:=\d{1,5} [^=<]++)?"
     r"(?P<sign>[=<]) ?(?P<time>\d{1,9}) ?[^\d\s=]{1,5}(?: TTL=\d{1,3})?$"
 )
+_COMMA: Final = r"[,\uff0c\u3001]"
 _COUNTS: Final = re.compile(
-    r"^\s+\S[^=]*= ?(\d{1,12})[,\uff0c][^=]*= ?(\d{1,12})[,\uff0c][^=]*= ?(\d{1,12})\b"
+    rf"^\s*\S[^=]*= ?(\d{{1,12}}){_COMMA}[^=]*= ?(\d{{1,12}}){_COMMA}"
+    r"[^=]*= ?(\d{1,12})\b"
 )
 #: A number is told, as in a reply.
 _TOLD: Final = re.compile(r"[=<] ?\d")
