@@ -13,7 +13,8 @@ from patchstudy.loaders import LOADERS, read
 from patchstudy.records import RawFile
 
 GOLDEN = Path(__file__).parent / "golden" / "loaders"
-TOOLS = ("ethr", "ntttcp", "nuttcp", "pktgen", "testpmd", "trex", "uperf")
+TOOLS = ("ethr", "ntttcp", "nuttcp", "pktgen", "testpmd", "trex", "trex_screen")
+TOOLS += ("uperf",)
 NAMES = sorted(
     f"{tool}/{path.name}"
     for tool in TOOLS
@@ -321,6 +322,30 @@ def test_trexs_wrapper_tells_rates_and_no_loss():
     assert {"more-received", "loss-absent"} <= set(codes(capture))
     assert capture.started_at == "2026-11-30T12:00:00Z"
     assert capture.workload["duration_s"] == 30
+
+
+def test_trexs_screens_are_intervals_and_the_idle_ones_no_part_of_the_rate():
+    capture = load("trex_screen/three-screens.txt")
+    assert intervals(capture, "throughput") == [1267200 * 4, 1267200 * 4]
+    assert value(capture, "throughput") == 1267200 * 4
+    assert value(capture, "send_rate") == 1280000 * 4
+    assert value(capture, "packet_rate") == 4950
+    assert value(capture, "loss") == 100 / 20000  # of the summary, with late frames
+    assert value(capture, "errors", direction="received") == 3
+
+
+def test_one_screen_of_trex_has_averages_with_a_doubt():
+    text = text_of("trex_screen/three-screens.txt")
+    second = "-Per port" + text.split("-Per port")[2]
+    capture = load_text("trex_screen", second)
+    assert value(capture, "throughput") == pytest.approx(5.07e6)
+    assert value(capture, "loss") == 0.01
+    assert "moving-average" in codes(capture)
+
+
+def test_a_screen_without_counters_is_refused():
+    with pytest.raises(CaptureError, match="no counters of TRex's ports"):
+        load_text("trex_screen", "-Per port stats table \n      ports | 0 | 1 \n")
 
 
 def test_cut_trex_json_is_refused():
