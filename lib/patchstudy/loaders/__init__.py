@@ -251,7 +251,12 @@ def read(path: Path) -> RawFile:
         If the file cannot be read, is larger than ``MAX_BYTES``, is cut, or is an
         archive of anything but one file.
     """
-    found = list(_read(path))
+    return _one(path, None)
+
+
+def _one(path: Path, told: os.stat_result | None) -> RawFile:
+    """Read a file that the system told of; see ``read``."""
+    found = list(_read(path, told))
     several = [one for one in found if not isinstance(one, CaptureError)]
     if len(several) > 1:
         problem = f"an archive of {len(several)} files; unpack it, or read it with load"
@@ -296,11 +301,22 @@ def load(path: Path) -> Capture:
         archive of several files.
     """
     with noted(path):
-        return _load_large(path) or load_raw(read(path))
+        told = _told(path)
+        return _load_large(path, told) or load_raw(_one(path, told))
 
 
-def _load_large(path: Path) -> Capture | None:
+def _told(path: Path) -> os.stat_result | None:
+    """Return what the system tells of a file; None where it tells nothing."""
+    try:
+        return os.stat(path)  # noqa: PTH116 - Path's own costs twice as much
+    except (OSError, ValueError):
+        return None  # ``_read`` asks again, and says why
+
+
+def _load_large(path: Path, told: os.stat_result | None) -> Capture | None:
     """Read a file of a trace that is too large for the memory; None for any other."""
+    if told is None or told.st_size <= large.LARGE:
+        return None
     try:
         file = large.large(path)
     except (OSError, ValueError):
@@ -321,7 +337,7 @@ def load_all(path: Path) -> Iterator[Capture | CaptureError]:
     See ``read_all``; no error is raised.
     """
     try:
-        found = _load_large(path)
+        found = _load_large(path, _told(path))
     except CaptureError as error:
         yield error
         return
@@ -412,10 +428,12 @@ def _noted(capture: Capture, caveat: Caveat) -> Capture:
     return replace(capture, caveats=(*capture.caveats, caveat))
 
 
-def _read(path: Path) -> Iterator[RawFile | CaptureError]:
+def _read(
+    path: Path, told: os.stat_result | None = None
+) -> Iterator[RawFile | CaptureError]:
     """Yield every raw file that a file holds, each with the path in its archive."""
     try:
-        told = os.stat(path)  # noqa: PTH116 - Path's own costs twice as much
+        told = told or os.stat(path)  # noqa: PTH116 - Path's own costs twice as much
         if not stat.S_ISREG(told.st_mode):
             raise CaptureError(path, _NO_FILE)
         data = _bytes(path, told.st_size) if told.st_size <= MAX_BYTES else None

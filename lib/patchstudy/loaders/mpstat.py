@@ -101,7 +101,7 @@ def _from_text(raw: RawFile) -> Capture:
     plain = mpstat_plain.read(raw.text)
     if plain:
         return _from_plain(raw, plain)
-    told = sysstat.report(raw)
+    told = sysstat.report(raw, core=True)
     reading = Reading(caveats=[_CLOCK])
     facts = dict(sysstat.host_facts(told.header)) | sysstat.add_cpus(told, reading)
     if told.since_boot:

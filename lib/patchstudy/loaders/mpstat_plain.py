@@ -39,6 +39,8 @@ class Plain:
 
 def read(text: str) -> Plain | None:
     """Return the shares of every interval and the averages; None for another text."""
+    if "intr/s" in text or "NODE" in text:  # more than one table
+        return None
     lines = text.split("\n")
     banner = sysstat.BANNER.match(lines[0])
     if banner is None or lines[-1]:

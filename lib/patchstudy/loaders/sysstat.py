@@ -155,10 +155,13 @@ class Report:
         Whether the machine restarted within the file.
     unread
         First columns of the tables that could not be read and give no metric.
+    core
+        Whether only tables that give a metric are read.
     """
 
     raw: RawFile
     header: Mapping[str, str]
+    core: bool = False
     sheets: list[Sheet] = field(default_factory=list)
     since_boot: bool = False
     restarted: bool = False
@@ -205,8 +208,14 @@ class _Draft:
         return named and self.readable and not self.sheet.several_keys
 
 
-def report(raw: RawFile) -> Report:
+def report(raw: RawFile, *, core: bool = False) -> Report:
     """Read the text of mpstat or sar.
+
+    Parameters
+    ----------
+    core
+        Whether only the tables that give a metric are read (``is_core``); of the
+        others not even the numbers are.
 
     Raises
     ------
@@ -223,7 +232,8 @@ def report(raw: RawFile) -> Report:
         two = "holds the output of two calls; split the file"
         none = "the first line of sysstat is missing; was it cut?"
         raise CaptureError(raw.path, two if banners else none)
-    told = Report(raw=raw, header=next(iter(banners.values())).groupdict())
+    header = next(iter(banners.values())).groupdict()
+    told = Report(raw=raw, header=header, core=core)
     drafts: dict[tuple[str, ...], _Draft] = {}
     current: _Draft | None = None
     for number, line in lines:
@@ -320,7 +330,7 @@ def _line(
         and _parsed(words[-1]) is None
         and (tuple(words) in drafts or is_head(words))
     ):
-        return _head(drafts, words, time)
+        return _head(drafts, words, time, core=told.core)
     if current is None:
         problem = "a row without the names of its columns; was the start cut off?"
         raise CaptureError(told.raw.path, problem, where=str(line[0]))
@@ -328,6 +338,8 @@ def _line(
     if current.simple:
         current.moment = line[1][: label_end(line[1])]
         current.latest = current.sheet.average if time is None else current.rows[-1]
+    elif not current.readable:
+        current.moment = line[1][: label_end(line[1])]
     return current
 
 
@@ -335,6 +347,8 @@ def _quick(draft: _Draft, line: str) -> bool:
     """Take in one more row of a time, as most are; return whether it was one."""
     if not line.startswith(draft.moment):
         return False
+    if not draft.readable:  # a row ends in a number, a head in a name
+        return line.rstrip()[-1:].isdigit()
     words = line[len(draft.moment) :].split()
     if len(words) != len(draft.order) or words[0] in draft.latest or words[0] == "-1":
         return False
@@ -388,22 +402,40 @@ def _take(
 
 
 def _head(
-    drafts: dict[tuple[str, ...], _Draft], words: list[str], time: int | None
+    drafts: dict[tuple[str, ...], _Draft],
+    words: list[str],
+    time: int | None,
+    *,
+    core: bool,
 ) -> _Draft:
     """Return the table of these columns; a new one starts at the head's time."""
     order = tuple(words)
-    key = next((word for word in words if word in KEYS), "")
-    name = (key, "intr/s") if key == "INTR" else order
-    if name not in drafts:
-        rest = ("intr/s",) if key == "INTR" else (*(w for w in words if w != key),)
-        drafts[name] = _Draft(
-            sheet=Sheet(key=key, columns=rest), order=order, boots=[(0, time)]
-        )
-    draft = drafts[name]
+    draft = drafts.get(order) or _draft(drafts, order, time, core=core)
     draft.order, draft.fresh, draft.moment = order, True, ""
     if draft.boots[-1] == (len(draft.times), None):
         draft.boots[-1] = (len(draft.times), time)
     return draft
+
+
+def _draft(
+    drafts: dict[tuple[str, ...], _Draft],
+    order: tuple[str, ...],
+    time: int | None,
+    *,
+    core: bool,
+) -> _Draft:
+    """Return the table of columns that were not there before, as they are now."""
+    key = next((word for word in order if word in KEYS), "")
+    name = (key, "intr/s") if key == "INTR" else order
+    if name not in drafts:
+        rest = ("intr/s",) if key == "INTR" else (*(w for w in order if w != key),)
+        drafts[name] = _Draft(
+            sheet=Sheet(key=key, columns=rest),
+            order=order,
+            boots=[(0, time)],
+            readable=not core or is_core(key, rest),
+        )
+    return drafts[name]
 
 
 def _plain_row(draft: _Draft, words: list[str]) -> tuple[str, dict[str, float]] | None:
@@ -451,12 +483,11 @@ def _idle_at(words: Sequence[str]) -> bool:
 
 def _finish(told: Report, drafts: list[_Draft]) -> None:
     """Give every interval its place; tell a report without an interval."""
+    drafts = [one for one in drafts if one.readable]
     told.since_boot = bool(drafts) and all(
         one.times == [one.boots[0][1]] and not one.sheet.average for one in drafts
     )
     for draft in drafts:
-        if not draft.readable:
-            continue
         if told.restarted:
             draft.sheet.average = {}
         spans = _spans(draft)
