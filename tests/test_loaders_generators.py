@@ -14,7 +14,7 @@ from patchstudy.records import RawFile
 
 GOLDEN = Path(__file__).parent / "golden" / "loaders"
 TOOLS = ("ethr", "ntttcp", "nuttcp", "pktgen", "testpmd", "trex", "trex_screen")
-TOOLS += ("uperf",)
+TOOLS += ("ntttcp_linux", "uperf")
 NAMES = sorted(
     f"{tool}/{path.name}"
     for tool in TOOLS
@@ -250,6 +250,41 @@ def test_a_bytes_and_time_that_contradict_the_printed_rate_are_doubted():
     capture = load_text("ntttcp", text)
     assert value(capture, "throughput") == pytest.approx(838.8608e6)
     assert "totals-differ" in codes(capture)
+
+
+def test_ntttcp_for_linux_is_payload_over_the_test_and_cpu_of_the_machine():
+    capture = load("ntttcp_linux/sender.txt")
+    assert value(capture, "throughput") == pytest.approx(941.2e6)
+    assert value(capture, "retransmits") == 12
+    assert value(capture, "cpu_busy") == pytest.approx(0.3975)
+    assert value(capture, "cpu_softirq") == 0.28
+    assert "counted-by-sender" in codes(capture)
+
+
+def test_ntttcp_for_linux_that_sends_udp_does_not_know_what_arrived():
+    text = text_of("ntttcp_linux/sender.txt")
+    capture = load_text("ntttcp_linux", text.replace("\n-", "\nprotocol:\t UDP\n-", 1))
+    assert value(capture, "throughput") is None
+    assert value(capture, "send_rate") == pytest.approx(941.2e6)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        pytest.param("941.20Mbps", "9412.0Mbps", "bytes are not 9412.0Mbps", id="rate"),
+        pytest.param("941.20Mbps", "941.20MB/s", "no known unit", id="unit"),
+        pytest.param("test duration", "duration", "totals of ntttcp", id="cut"),
+    ],
+)
+def test_totals_of_ntttcp_for_linux_that_cannot_be_are_refused(old, new, words):
+    text = text_of("ntttcp_linux/sender.txt").replace(old, new)
+    with pytest.raises(CaptureError, match=words):
+        load_text("ntttcp_linux", text)
+
+
+def test_ntttcp_for_linux_without_a_receiver_is_a_failed_run():
+    text = "NTTTCP for Linux 1.4.0\n10:00:00 ERR : failed to connect to receiver\n"
+    assert load_text("ntttcp_linux", text).error.text == "failed to connect to receiver"
 
 
 def test_cut_xml_is_refused():
