@@ -23,6 +23,13 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading, last_digit
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "transaction_rate": 'line "finished in": req/s',
+    "errors": 'line "requests": failed',
+    "throughput": 'line "traffic": bytes of data over the time of "finished in"',
+    "rtt_mean": 'line "time for request": mean',
+}
 _HEAD: Final = re.compile(r"^starting benchmark\.\.\.$|^spawning thread #\d+: ")
 _SPAWN: Final = re.compile(r"^spawning thread #\d+: (\d{1,9}) total client")
 _PROTOCOL: Final = re.compile(r"^Application protocol: (\S+)$")

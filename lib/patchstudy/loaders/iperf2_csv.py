@@ -35,6 +35,19 @@ from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        "bit/s of the last rows, from 0 to the end, of all connections; UDP: of the "
+        "receiver's rows; an interval: its rows"
+    ),
+    "send_rate": "bit/s of a UDP client's own rows",
+    "loss": "columns lost and datagrams of the receiver's last rows",
+    "jitter": "column jitter of the same, mean of the connections",
+    "fairness": "Jain's index of the connections' throughput",
+    "flow_share_min": "the smallest of the same over their mean",
+    "starved_flows": "part of the same below a tenth of their mean",
+}
 _ROW: Final = re.compile(
     r"^(?P<time>\d{14}|\d{8}\d{6}\.\d+|[+-]\d{4}:\d{14}(?:\.\d+)?),"
     r"(?P<source>[0-9A-Fa-f.:%\w]*),(?P<port>\d{1,5}),"
@@ -142,8 +155,7 @@ def _row(match: re.Match[str]) -> _Row:
 
 def _source(rows: list[_Row], labels: dict[str, str], reading: Reading) -> None:
     """Add the values of the connections from one address."""
-    ends = {row.stream: at for at, row in enumerate(rows) if row.sent}
-    mine = [at <= ends.get(row.stream, -1) for at, row in enumerate(rows)]
+    mine = _own(rows)
     sent = [row for row, own in zip(rows, mine, strict=True) if own]
     received = [row for row, own in zip(rows, mine, strict=True) if not own]
     datagrams = [row for row in received if row.total is not None]
@@ -162,6 +174,22 @@ def _source(rows: list[_Row], labels: dict[str, str], reading: Reading) -> None:
             "only the client's row: it does not tell what arrived and says 0 lost",
             "keep the output of the server",
         )
+
+
+def _own(rows: list[_Row]) -> list[bool]:
+    """Say of each row whether it is a UDP client's own.
+
+    Those up to the client's last row are; where that is missing, those of a connection
+    that has no last row at all and a jitter of exactly 0 in all others.
+    """
+    ends = {row.stream: at for at, row in enumerate(rows) if row.sent}
+    whole = {row.stream for row in _finals(rows)} | ends.keys()
+    calm = {row.stream for row in rows if row.total is not None} - whole
+    calm -= {row.stream for row in rows if row.jitter or row.lost}
+    return [
+        row.stream in calm or at <= ends.get(row.stream, -1)
+        for at, row in enumerate(rows)
+    ]
 
 
 def _finals(rows: list[_Row]) -> list[_Row]:

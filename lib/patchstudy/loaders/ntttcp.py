@@ -31,6 +31,20 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading, byte, number
 from patchstudy.records import Capture, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        "total_bytes (MB of 2^20) over realtime, of a receiver or a TCP sender; by "
+        "stream: of its thread"
+    ),
+    "send_rate": "the same of a UDP sender",
+    "retransmits": "packets_retransmitted",
+    "errors": "errors",
+    "cpu_busy": "cpu, percent",
+    "fairness": "Jain's index of the threads' throughput",
+    "flow_share_min": "the smallest of the same over their mean",
+    "starved_flows": "part of the same below a tenth of their mean",
+}
 _XML: Final = re.compile(r"<(ntttcp[rs])\s+computername=")
 _TEXT: Final = re.compile(
     r"Bytes\(MEG\)\s+realtime\(s\)\s+Avg Frame Size"

@@ -25,6 +25,13 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading, bit, last_digit
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": 'the lines "total bytes" and "test duration"',
+    "retransmits": 'line "retrans segs"',
+    "cpu_busy": 'the lines "idle" and "iowait": 100 % less both',
+    "cpu_softirq": 'line "softirq"',
+}
 _HEAD: Final = re.compile(r"^NTTTCP for Linux (\d[\w.]*)\s*$")
 _FIELD: Final = re.compile(
     r"^\d\d:\d\d:\d\d INFO: +(\w[\w ()/]*\w\)?) *:"

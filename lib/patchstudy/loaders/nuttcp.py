@@ -31,6 +31,15 @@ from patchstudy.loaders.reading import Reading, last_digit
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        "Mbps of the summary, in blocks of nuttcp-r; an interval: Mbps of its line"
+    ),
+    "send_rate": "Mbps of the block nuttcp-t",
+    "loss": "drop / pkt of the summary, in blocks of nuttcp-r",
+    "retransmits": "retrans of the summary, in blocks of nuttcp-t",
+}
 _BRIEF: Final = re.compile(
     r"^(?:\S+: )?\s*(?P<size>\d{1,15}\.\d+) (?P<prefix>[KMG])B\s+/\s+"
     r"(?P<seconds>\d{1,9}\.\d+) sec\s+=\s+(?P<rate>\d{1,15}\.\d+)"

@@ -27,6 +27,12 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "packet_rate": 'line "Result: OK": packets over usec',
+    "send_rate": "the bps in parentheses below it",
+    "errors": "errors below it",
+}
 _RESULT: Final = re.compile(
     r"^\s*Result: OK: (\d{1,15})\(c(\d+)\+[di](\d+)\) (?:usec|nsec), (\d{1,15})"
     r" \((\d{1,6})byte,(\d{1,3})frags\)"

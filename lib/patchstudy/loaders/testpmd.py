@@ -29,6 +29,12 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "packet_rate": "Rx-pps, Tx-pps: the mean of all blocks but the first",
+    "drops": "RX-missed of the last block of a NIC; RX-dropped, TX-dropped",
+    "errors": "RX-errors, TX-errors of the last block",
+}
 _HEAD: Final = re.compile(
     r"^\s*(?:#{5,} NIC (?:extended )?statistics for port (?P<nic>\d{1,5}) +#{5,}"
     r"|-{5,} Forward statistics for port (?P<forward>\d{1,5}) +-{5,}"

@@ -33,6 +33,14 @@ from patchstudy.loaders.documents import together
 from patchstudy.loaders.reading import Reading, number
 from patchstudy.records import Capture, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "packet_rate": "total.rx_pps; by port: <port>.rx_pps",
+    "throughput": "total.rx_bps; by port: <port>.rx_bps",
+    "send_rate": "total.tx_bps; by port: <port>.tx_bps",
+    "loss": "1 - total.ipackets / total.opackets; by port: of the other's opackets",
+    "errors": "total.ierrors, total.oerrors; by port the same",
+}
 _OPENING: Final = re.compile(r'\{\s*"(?:\d{1,3}|total|global|flow_stats|latency)"\s*:')
 _KEYS: Final = re.compile(r'"(?:opackets|ipackets|rx_bps_L1|tx_bps_L1)"\s*:')
 _FLAT: Final = re.compile(r'\{[^{}]*"rx_pps"\s*:[^{}]*"tx_pps"\s*:[^{}]*\}')

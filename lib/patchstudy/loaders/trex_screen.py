@@ -30,6 +30,17 @@ from patchstudy.loaders.reading import Reading, bit
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        "ibytes of all ports: growth over that of the current time; of one screen "
+        "Total-Rx"
+    ),
+    "send_rate": "obytes of all ports, the same; of one screen Total-Tx",
+    "packet_rate": "ipackets of all ports, the same",
+    "loss": "1 - ipackets / opackets of all ports, or of summary stats",
+    "errors": "ierrors and oerrors of all ports",
+}
 _TABLE: Final = re.compile(r"^\s*-Per port stats table\s*$")
 _COUNTS: Final = re.compile(
     r"^\s*([io](?:packets|bytes|errors)) \|((?: +\d{1,20} ?\|?)+)$"

@@ -28,6 +28,15 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading, bit, byte, last_digit
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        "bytes of the transaction that moved most over its own time; an interval: "
+        "nr_bytes between two samples (-R)"
+    ),
+    "send_rate": "the same of UDP",
+    "loss": "Run Statistics: 1 - bytes of the slaves / bytes of the master",
+}
 _SAMPLE: Final = re.compile(
     r"^timestamp_ms:(\d{1,15}(?:\.\d+)?) name:(\w+) nr_bytes:(\d{1,18})"
     r" nr_ops:(\d{1,18})"
