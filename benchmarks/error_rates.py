@@ -504,6 +504,74 @@ def nested_runs(ratio: float, draws: int) -> list[Array]:
     ]
 
 
+#: Standard deviation between boots, in those of a run, from none to most of it.
+BOOT_SDS: Final = (0.0, 0.3, 1.0, 3.0)
+
+
+def lending(draws: int) -> Iterator[Bar]:
+    """No effect, and a spread borrowed from the boots of another study.
+
+    One run of each variant, and 3 to 10 runs in one boot of each.
+    """
+    single, added, alone = [], [], []
+    for boots, runs, boot_sd in (
+        (boots, runs, sd) for boots in (3, 5, 10) for runs in (1, 4) for sd in BOOT_SDS
+    ):
+        bank = lender(boots, runs, boot_sd, draws)
+        where = f"{boots} boots of {runs} lent, boot sd {boot_sd:g}"
+        one = welch_free(*one_boot(1, boot_sd, draws), bank, boots, runs)
+        single.append(at_least(0.94, where, one.covers(0.0)))
+        for n in (3, 10):
+            base, new = one_boot(n, boot_sd, draws)
+            both = with_boots(welch(base, new), bank, boots)
+            added.append(at_least(0.94, f"{where}, {n} runs", both.covers(0.0)))
+    for boot_sd in BOOT_SDS[1:]:
+        found = welch(*one_boot(5, boot_sd, draws)).differs()
+        alone.append(shown(f"one boot of each alone, boot sd {boot_sd:g}", found))
+    yield worst(single, "coverage, single runs with a borrowed spread")
+    yield worst(added, "coverage, one boot of each with boots borrowed")
+    for one in alone:
+        yield replace(one, name=f"for comparison: false positives, {one.name}")
+
+
+def lender(boots: int, runs: int, boot_sd: float, draws: int) -> tuple[Array, Array]:
+    """Standard deviation of boot means, and of runs in a boot, one entry a draw."""
+    rng = seeded("lender", boots, runs, boot_sd)
+    values = boot_sd * rng.normal(size=(draws, boots, 1))
+    values = values + rng.normal(size=(draws, boots, runs))
+    inside = values.var(axis=2, ddof=1).mean(axis=1) if runs > 1 else np.zeros(draws)
+    return values.mean(axis=2).std(axis=1, ddof=1), np.sqrt(inside)
+
+
+def one_boot(n: int, boot_sd: float, draws: int) -> tuple[Array, Array]:
+    """Runs in one boot of each variant, one draw a row."""
+    rng = seeded("one boot", n, boot_sd)
+    base, new = (
+        boot_sd * rng.normal(size=(draws, 1)) + rng.normal(size=(draws, n))
+        for _ in range(2)
+    )
+    return base, new
+
+
+def welch_free(
+    base: Array, new: Array, bank: tuple[Array, Array], boots: int, runs: int
+) -> Effects:
+    """Restate ``noise.without_spread`` for one run of each variant."""
+    between, within = bank
+    sd = np.sqrt(between**2 + within**2 * (1 - 1 / runs))
+    return Effects(
+        value=new.mean(axis=1) - base.mean(axis=1),
+        error=np.sqrt(2) * sd,
+        df=np.full(len(base), boots - 1.0),
+    )
+
+
+def with_boots(found: Effects, bank: tuple[Array, Array], boots: int) -> Effects:
+    """Restate ``noise.with_boots``."""
+    error = np.sqrt(found.error**2 + 2 * bank[0] ** 2)
+    return replace(found, error=error, df=np.minimum(found.df, boots - 1.0))
+
+
 def intervals_as_runs(draws: int) -> Iterator[Bar]:
     """One run a side, compared by its one-second rows: refused."""
     plan = design()
@@ -1023,8 +1091,8 @@ def _in_order(found: Iterable[Finding]) -> list[Finding]:
 
 
 SCENARIOS: Final[tuple[Callable[[int], Iterator[Bar]], ...]] = (
-    power, coverage, unequal, verdict, nested, placebo, intervals_as_runs, drift,
-    rechecks, guards, failed_runs, counts, edges, notes, agreement,
+    power, coverage, unequal, verdict, nested, lending, placebo, intervals_as_runs,
+    drift, rechecks, guards, failed_runs, counts, edges, notes, agreement,
 )  # fmt: skip
 
 

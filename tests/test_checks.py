@@ -155,9 +155,27 @@ def test_two_units_are_few(doubts, turns):
     assert found.caveat.todo == "measure at least 5 of each"
 
 
-def test_one_boot_of_each_variant_is_told(doubts):
+def test_one_boot_of_each_variant_is_told(doubts, turns):
+    rows = turns(BASE, FASTER)
+    for row in rows:
+        row["boot"] = row["variant"]
+    assert "one boot of each variant" in doubts(rows)["one-boot"].caveat.text
+
+
+def test_one_boot_in_which_variants_took_turns_is_shared(doubts):
     found = doubts((), DESIGN, files_of(boots=1))
-    assert "one boot of each variant" in found["one-boot"].caveat.text
+    assert "took turns within one boot" in found["shared-boot"].caveat.text
+    assert "one-boot" not in found
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_boots_of_one_name_are_two_unless_time_shows_one(doubts, turns, timed):
+    rows = sorted(turns(BASE, FASTER), key=lambda row: row["variant"])
+    for place, row in enumerate(rows, start=1):
+        row |= {"boot": "1", "position": place if timed else ""}
+    found = doubts(rows)
+    assert "one-boot" in found
+    assert "shared-boot" not in found
 
 
 def test_one_boot_of_one_variant_is_told(doubts, turns):

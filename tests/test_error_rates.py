@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchstudy import stats
+from patchstudy import noise, stats
+from patchstudy.metrics import Scale
 
 ROOT = Path(__file__).parents[1]
 DRAWS = 1000
@@ -132,3 +133,35 @@ CELLS = {"good": [False, False], "bad": [True, False]}
 
 def broken_scenario(draws):
     yield bar(0.9, draws=draws)
+
+
+# ---- a borrowed spread --------------------------------------------------------------
+
+finite = st.floats(-5, 5).map(lambda x: round(x, 3))
+
+
+@given(
+    st.lists(st.lists(finite, min_size=2, max_size=2), min_size=3, max_size=6),
+    st.lists(finite, min_size=2, max_size=5),
+    st.lists(finite, min_size=2, max_size=5),
+)
+def test_the_restated_borrowed_intervals_are_ours(boots, base, new):
+    values = np.array(boots)
+    lent = noise.Lent(
+        study="a/same", series=None, scale=Scale.DIFFERENCE, level="boot",
+        groups=len(boots), runs=2.0,
+        between=float(values.mean(axis=1).std(ddof=1)),
+        within=float(np.sqrt(values.var(axis=1, ddof=1).mean())),
+    )  # fmt: skip
+    bank = (np.array([lent.between]), np.array([lent.within]))
+    sides = (np.array([base]), np.array([new]))
+    added = noise.with_boots(stats.welch(base, new), lent, confidence=0.95)
+    both = rates.with_boots(rates.welch(*sides), bank, len(boots))
+    single = noise.without_spread(
+        new[0] - base[0], lent, runs=1.0, floor=0.0, confidence=0.95
+    )
+    alone = rates.welch_free(sides[0][:, :1], sides[1][:, :1], bank, len(boots), 2)
+    for ours, restated in ((added, both), (single, alone)):
+        bounds = (restated.low()[0], restated.high()[0])
+        found = ours and (ours.change.low, ours.change.high)
+        assert (found or (restated.value[0],) * 2) == pytest.approx(bounds, abs=1e-9)

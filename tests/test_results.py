@@ -36,11 +36,12 @@ OURS = {
     "profile", "flames", "calls", "callers", "call_costs", "clocks", "tracers",
     "counters",
     "decision_in_words", "headline", "runs", "measured", "facts", "limits",
+    "noise",
 }  # fmt: skip
 OURS_COMPARISON = {
     "unit", "labels", "tool", "place", "blocks", "companion", "margin", "guard",
     "sentence", "problem", "expect", "ratio_of_means", "spread", "without_outliers",
-    "counted", "rounded",
+    "counted", "rounded", "borrowed",
 }  # fmt: skip
 VERDICTS = {
     "better", "worse", "equivalent", "inconclusive", "saturated", "not assessable",

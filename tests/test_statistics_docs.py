@@ -87,6 +87,7 @@ def _spoken():
         "sentence_of", "_too_few", "_OPENING", "headline", "_decide", "qualifiers_of",
         "_size", "verdict_of", "cap_of", "_hidden", "_at_least", "_none_bound",
         "failed_sentence", "_SHOWN", "_against",
+        "_lent_spread", "_boots_added", "_lender", "_one_boot",
     }  # fmt: skip
     places = {name for one in SPEAKING for name, _ in made.places(one)}
     assert asked <= places

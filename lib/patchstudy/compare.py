@@ -14,12 +14,13 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from patchstudy import companions, outcomes, stats
+from patchstudy import companions, noise, outcomes, stats
 from patchstudy.cards import Carded, Rows
 from patchstudy.checks import Doubt
 from patchstudy.companions import Companion, Counted, Spread, Trimmed
 from patchstudy.errors import GrainError
 from patchstudy.metrics import Kind, Scale
+from patchstudy.noise import Bank, Borrowed, Noise
 from patchstudy.records import Caveat, Severity
 from patchstudy.study import Design, Margin, Planned, Role, is_published
 from patchstudy.tables import UNIT_COLUMNS, UNIT_GRAIN, Question
@@ -33,9 +34,6 @@ SENSITIVE_HIGH: Final = 0.2
 ONE_SIDED_ALPHA: Final = 0.10
 #: Ratio of the numbers of units from which it is mentioned (STATISTICS 3.6).
 UNEQUAL_N: Final = 3
-#: A margin below this many half-widths of the A/A interval cannot be tested with as
-#: many units (STATISTICS 3.4).
-AA_HALF_WIDTHS: Final = 2
 
 
 class Goal(StrEnum):
@@ -89,6 +87,10 @@ class Comparison(Carded):
     rounded
         Of too few units: patched / baseline with the bounds that rounding leaves for
         it; None where the last digit of a value is not known.
+    borrowed
+        The change with what another study of the device says about the spread, where
+        this one cannot: of single units, or of one boot of each variant. It never
+        decides. None where nothing is lent.
     p_value, p_adjusted
         Two-sided; adjusted within its family by Holm (diagnostics: Benjamini-Hochberg).
         A guard without a p of the t test has that of the companion in its family.
@@ -113,6 +115,7 @@ class Comparison(Carded):
     without_outliers: Trimmed | None
     counted: Counted | None
     rounded: stats.Bounds | None
+    borrowed: Borrowed | None
     p_value: float | None
     p_adjusted: float | None
     method: str
@@ -152,6 +155,7 @@ def compare(
     asked: Iterable[Question],
     design: Design,
     doubts: Sequence[Doubt] = (),
+    bank: Bank = noise.EMPTY,
 ) -> tuple[Comparison, ...]:
     """Compare every patched variant with the baseline, one question at a time.
 
@@ -164,6 +168,8 @@ def compare(
         a comparison without a change.
     doubts
         What the checks found; each comparison carries those that concern it.
+    bank
+        What another study says of the noise of these devices.
 
     Raises
     ------
@@ -180,8 +186,9 @@ def compare(
         for variant in _present(rows, design):
             one = _compare(rows, question, variant, design)
             one = replace(one, caveats=one.caveats + caveats)
-            found.append(_rechecked(one, rows, design))
-    return tuple(_beside_copy(list(_adjusted(found)), design))
+            one = _rechecked(one, rows, design)
+            found.append(_with_lent(one, rows, bank, design))
+    return tuple(_beside_noise(list(_adjusted(found)), design, bank))
 
 
 def _present(rows: pd.DataFrame, design: Design) -> list[str]:
@@ -366,6 +373,7 @@ def _blank(
         without_outliers=None,
         counted=None,
         rounded=None,
+        borrowed=None,
         p_value=None,
         p_adjusted=None,
         method="",
@@ -687,39 +695,108 @@ def recheck(
     return stats.welch(before, after, floors=floors).interval(1 - design.alpha)
 
 
-def _beside_copy(found: Sequence[Comparison], design: Design) -> Iterator[Comparison]:
-    """Say where a margin is too small for what two copies of the baseline differ by."""
+def _beside_noise(
+    found: Sequence[Comparison], design: Design, bank: Bank
+) -> Iterator[Comparison]:
+    """Say where a margin is too small for what a build differs by from itself."""
     copies = {one.question.key: one for one in found if one.variant == design.base2}
     for one in found:
         copy = copies.get(one.question.key)
-        half = _half_width(copy, design) if copy and copy.scale is one.scale else 0.0
-        yield replace(one, caveats=one.caveats + _untestable(one, half, design))
+        own = noise_shown(copy, design, study="") if copy else None
+        known = own or noise_beside(one, bank)
+        yield replace(one, caveats=one.caveats + _untestable(one, known, design))
 
 
-def _half_width(one: Comparison, design: Design) -> float:
-    if one.effect is None:
-        return 0.0
+def noise_shown(one: Comparison, design: Design, *, study: str) -> Noise | None:
+    """Return what a comparison of a build with itself tells; None without a change."""
+    if one.effect is None or one.baseline is None:
+        return None
     interval = one.effect.interval(1 - design.alpha)
-    return (interval.high - interval.low) / 2
+    mean = one.baseline.mean
+    return Noise(
+        study=study,
+        series=noise.series_of(one.question),
+        scale=one.scale,
+        half_width=(interval.high - interval.low) / 2,
+        sd=one.baseline.sd / mean if mean > 0 else None,
+        units=float(one.blocks) or units_each(one),
+        paired=one.blocks > 0,
+        alpha=design.alpha,
+    )
 
 
-def _untestable(one: Comparison, half: float, design: Design) -> tuple[Caveat, ...]:
+def noise_beside(one: Comparison, bank: Bank) -> Noise | None:
+    """Return the noise of another study with as many units as this comparison has.
+
+    As many as there, where blocks pair the variants in one of the two only.
+    """
+    known = bank.noise_of(one.question, one.scale)
+    if known is None or one.effect is None:
+        return None
+    if known.paired is not (one.blocks > 0):
+        return known
+    return known.with_units(float(one.blocks) or units_each(one))
+
+
+def units_each(one: Comparison) -> float:
+    """Harmonic mean of the numbers of units of both variants."""
+    counts = [side.n for side in (one.baseline, one.patched) if side]
+    return len(counts) / sum(1 / count for count in counts)
+
+
+def _untestable(
+    one: Comparison, known: Noise | None, design: Design
+) -> tuple[Caveat, ...]:
     margin = margin_on_scale(one)
     own = one.variant in {design.base2, design.placebo}
-    if own or margin is None or margin >= AA_HALF_WIDTHS * half:
+    if own or margin is None or known is None or known.scale is not one.scale:
         return ()
-    least = math.expm1(AA_HALF_WIDTHS * half) if one.scale is Scale.RATIO else None
+    if margin >= known.least_margin:
+        return ()
+    least = math.expm1(known.least_margin) if one.scale is Scale.RATIO else None
     size = f" ({100 * least:.2g} %)" if least is not None else ""
+    whose = f"one build differs by from itself in {known.study}"
     return (
         Caveat(
             code="aa-noise",
             severity=Severity.DOUBT,
             text=f"the margin of {one.question.planned.margin.text} is not testable "
-            f"with this n: it is below twice what two copies of the baseline may "
-            f"differ by{size}",
+            "with this n: it is below twice what "
+            f"{whose if known.study else 'two copies of the baseline may differ by'}"
+            f"{size}",
             todo="measure more, or declare a larger margin",
         ),
     )
+
+
+def _with_lent(
+    one: Comparison, rows: pd.DataFrame, bank: Bank, design: Design
+) -> Comparison:
+    """Add the change with a spread that another study lends, where this one has none.
+
+    Where the variants took turns within one boot that both share, what boots differ by
+    cancels: nothing is added.
+    """
+    lent = bank.lent_to(one.question, one.scale)
+    base = rows[rows["variant"] == design.baseline]
+    new = rows[rows["variant"] == one.variant]
+    if lent is None or base.empty or new.empty:
+        return one
+    confidence = 1 - design.alpha
+    codes = {caveat.code for caveat in one.caveats}
+    if one.effect is not None:
+        apart = "one-boot" in codes
+        boots = noise.with_boots(one.effect, lent, confidence=confidence)
+        return replace(one, borrowed=boots) if apart else one
+    old, patched = _arms(base, new, one.scale).sides
+    borrowed = noise.without_spread(
+        float(patched.mean() - old.mean()),
+        lent,
+        runs=float(min(base["runs"].min(), new["runs"].min())),
+        floor=max(_floor(base, one.scale), _floor(new, one.scale)),
+        confidence=confidence,
+    )
+    return replace(one, borrowed=borrowed)
 
 
 def in_numbers(change: stats.Estimate, scale: Scale) -> str:

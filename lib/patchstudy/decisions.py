@@ -6,7 +6,13 @@ from enum import StrEnum
 from typing import Final
 
 from patchstudy.study import Design, Role
-from patchstudy.verdicts import Finding, Guarded, Verdict, claims_same
+from patchstudy.verdicts import (
+    ONE_BOOT_EACH,
+    Finding,
+    Guarded,
+    Verdict,
+    claims_same,
+)
 
 
 class Decision(StrEnum):
@@ -185,7 +191,7 @@ def kernel_warnings(findings: Sequence[Finding]) -> list[str]:
 
 def _refutes(one: Finding) -> bool:
     """Say whether a primary metric contradicts the claim of the patch."""
-    if "fragile" in one.qualifiers:
+    if not {"fragile", ONE_BOOT_EACH}.isdisjoint(one.qualifiers):
         return False
     if one.verdict is Verdict.WORSE:
         return not (claims_same(one) and "at most small" in one.qualifiers)
@@ -193,18 +199,21 @@ def _refutes(one: Finding) -> bool:
 
 
 def is_open(one: Finding) -> bool:
-    """Say whether a finding leaves the decision open."""
+    """Say whether a finding leaves the decision open.
+
+    One boot of each kernel does: boots of one and the same kernel may differ as much.
+    """
+    capped = not {"fragile", ONE_BOOT_EACH}.isdisjoint(one.qualifiers)
     if one.role is Role.GUARD:
         unknown = {Guarded.UNRESOLVED, Guarded.NOT_MEASURED}
-        doubtful = one.guarded in unknown or "fragile" in one.qualifiers
-        return one.planned.required and doubtful
+        return one.planned.required and (one.guarded in unknown or capped)
     if one.role is Role.CONTROL:
         return _moved(one)
     good = one.verdict is Verdict.BETTER
     if claims_same(one):
         small = "at most small" in one.qualifiers
         good = one.verdict is Verdict.EQUIVALENT or small
-    return not good or "fragile" in one.qualifiers
+    return not good or capped
 
 
 def _moved(one: Finding) -> bool:

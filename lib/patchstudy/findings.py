@@ -13,6 +13,7 @@ from typing import Final
 import pandas as pd
 
 from patchstudy import (
+    banks,
     calls,
     checks,
     durations,
@@ -21,6 +22,7 @@ from patchstudy import (
     profiles,
     reported,
 )
+from patchstudy.banks import Tested
 from patchstudy.cards import Carded, Rows
 from patchstudy.checks import Doubt, Material
 from patchstudy.compare import Comparison, compare, described, margin_on_scale
@@ -79,6 +81,7 @@ class Assessment(Carded):
     failures: tuple[Failures, ...]
     explanations: tuple[Explanation, ...]
     explained: tuple[Explained, ...]
+    tested: tuple[Tested, ...]
     devices: tuple[DeviceDecision, ...]
     decision: Decision
     sentence: str
@@ -139,7 +142,8 @@ def assess(study: Study) -> Assessment:
     """Go from the runs of a study to its decision."""
     material = checks.material(study)
     doubts = checks.check(material)
-    compared = compare(material.units, material.asked, study.design, doubts)
+    bank = banks.bank_of(study)
+    compared = compare(material.units, material.asked, study.design, doubts, bank)
     failed = failures.count(material)
     judged_alone = [judge(one, study) for one in compared]
     findings = _together(judged_alone, material, failed)
@@ -160,6 +164,7 @@ def assess(study: Study) -> Assessment:
         failures=failed,
         explanations=tuple(explanations(study)),
         explained=explained(study, material.runs, compared),
+        tested=tuple(banks.tested(study, compared, bank)),
         devices=devices,
         decision=decision,
         sentence=headline(decision, judged, shown, study.design.metrics),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from patchstudy import failures, outcomes, stats
@@ -12,6 +13,7 @@ from patchstudy.compare import (
     bare_count,
     error_rates,
     goal_of,
+    units_each,
 )
 from patchstudy.decisions import (
     CONTRARY,
@@ -24,6 +26,7 @@ from patchstudy.decisions import (
 )
 from patchstudy.failures import Failures
 from patchstudy.metrics import Kind, Scale
+from patchstudy.noise import Borrowed
 from patchstudy.study import Planned, Role
 from patchstudy.units import prefix, significant
 from patchstudy.verdicts import (
@@ -31,6 +34,7 @@ from patchstudy.verdicts import (
     LAYOUT_NOISE,
     NO_DIRECTION,
     NOT_TESTABLE,
+    ONE_BOOT_EACH,
     RUNS_FAILED,
     SHARE_SUBSTITUTE,
     SUBSTITUTE,
@@ -61,7 +65,7 @@ def change_in_words(comparison: Comparison) -> str:
     if comparison.scale is Scale.RATIO:
         scale, unit = 0.01, "%"
     else:
-        scale, unit = _difference_unit(comparison)
+        scale, unit = difference_unit(comparison)
     numbers = [value / scale for value in (change.value, change.low, change.high)]
     digits = _decimals(numbers[2] - numbers[1], numbers[0])
     value, low, high = (f"{number:+.{digits}f}" for number in numbers)
@@ -90,7 +94,7 @@ def _least_in_words(change: str) -> str:
     return f"at least {low if risen else high} {unit}".rstrip() + f": {change}"
 
 
-def _difference_unit(comparison: Comparison) -> tuple[float, str]:
+def difference_unit(comparison: Comparison) -> tuple[float, str]:
     """Unit in which a difference is written: points for shares, a prefix else."""
     scale, unit = shared_unit(comparison)
     return scale, {"%": "pp", "% of pkts": "pp"}.get(unit, unit)
@@ -172,6 +176,13 @@ def sentence_of(finding: Finding) -> str:
     return text + _tails(finding) + "."
 
 
+def _one_boot(finding: Finding) -> str:
+    if ONE_BOOT_EACH not in finding.qualifiers or cap_of(finding.comparison):
+        return ""
+    added = _boots_added(finding.comparison)
+    return f"; within one boot of each kernel, boot to boot not measured{added}"
+
+
 _TAILS: Final = {
     "fragile": "; fragile: it rests on few units or depends on a few runs",
     RUNS_FAILED: "; runs failed on this device",
@@ -184,7 +195,7 @@ _DEMOTED: Final = "; not judged, since the rate is not shown equal: see the CPU 
 def _tails(finding: Finding) -> str:
     tails = [words for word, words in _TAILS.items() if word in finding.qualifiers]
     demoted = finding.role is not Role.GUARD and UNEQUAL_RATE in finding.qualifiers
-    return "".join([*tails, _DEMOTED] if demoted else tails)
+    return "".join([*tails, _one_boot(finding), _DEMOTED if demoted else ""])
 
 
 def _none_bound(finding: Finding) -> str:
@@ -208,9 +219,48 @@ def _too_few(comparison: Comparison) -> str:
         return counts
     words = f"{counts}; the ratio of the means is {new.mean / base.mean:.4g}"
     if comparison.rounded is None:
-        return words
+        return words + _lent_spread(comparison)
     low, high = (f"{x:.4g}" for x in (comparison.rounded.low, comparison.rounded.high))
-    return f"{words}, by rounding between {low} and {high}"
+    return f"{words}, by rounding between {low} and {high}" + _lent_spread(comparison)
+
+
+def _lent_spread(comparison: Comparison) -> str:
+    """Say what a spread that another study lends makes of single units."""
+    borrowed = comparison.borrowed
+    if borrowed is None:
+        return ""
+    if cap_of(comparison):
+        word = "not judged"
+    else:
+        word = "suggestive at most" if borrowed.shows else "it shows no change"
+    return (
+        f"; with a spread borrowed from {_lender(comparison, borrowed)} the change is "
+        f"{_borrowed_change(comparison, borrowed)}, {word}"
+    )
+
+
+def _boots_added(comparison: Comparison) -> str:
+    """Say what remains of a change within one boot of each variant."""
+    borrowed = comparison.borrowed
+    if borrowed is None or not borrowed.boots:
+        return ""
+    word = "" if borrowed.shows else ": two boots of one kernel may differ as much"
+    return (
+        f" (with the spread of boots borrowed from {_lender(comparison, borrowed)} "
+        f"{_borrowed_change(comparison, borrowed)}{word})"
+    )
+
+
+def _lender(comparison: Comparison, borrowed: Borrowed) -> str:
+    """Name the study that lends: ``a/same (sd 0.2 % of 5 boots)``."""
+    lent = borrowed.lent
+    size = on_scale(comparison, borrowed.sd)
+    apart = "" if lent.level != "run" else ", boot to boot not measured"
+    return f"{lent.study} (sd {size} of {lent.groups} {lent.level}s{apart})"
+
+
+def _borrowed_change(comparison: Comparison, borrowed: Borrowed) -> str:
+    return change_in_words(replace(comparison, change=borrowed.change, effect=None))
 
 
 def _verdict_words(finding: Finding, change: str) -> str:
@@ -313,6 +363,8 @@ def _guard_words(finding: Finding, change: str) -> str:
             return f"unresolved ({cap}): {change}"
         if LAYOUT_NOISE in finding.qualifiers:
             return f"unresolved ({LAYOUT_NOISE}): {change}"
+        if ONE_BOOT_EACH in finding.qualifiers and finding.verdict is Verdict.WORSE:
+            return f"unresolved: worse by {change}, and boots may differ as much"
         if UNEQUAL_RATE in finding.qualifiers:
             return (
                 f"unresolved: {change}, but the rate is not shown to be equal, and no "
@@ -342,7 +394,7 @@ def power_in_words(finding: Finding) -> str:
     if effect is None or finding.margin is None:
         return "the margin cannot be expressed on this scale"
     paired = comparison.blocks > 0
-    count = comparison.blocks or _harmonic(comparison)
+    count = comparison.blocks or units_each(comparison)
     sd = effect.standard_error * math.sqrt(count if paired else count / 2)
     goal = goal_of(finding.planned, finding.role)
     alpha, power = error_rates(goal, _alpha(comparison), POWER)
@@ -350,7 +402,7 @@ def power_in_words(finding: Finding) -> str:
         sd, max(2, int(count)), paired=paired, power=power, alpha=alpha
     )
     needed = stats.needed_n(sd, finding.margin, paired=paired, power=power, alpha=alpha)
-    shown = _on_scale(comparison, smallest)
+    shown = on_scale(comparison, smallest)
     return (
         f"these runs could {_SHOWN[goal]} {shown} or more; the margin of "
         f"{finding.planned.margin.text} needs {_needed_in_words(comparison, needed)}"
@@ -380,15 +432,11 @@ def _needed_in_words(comparison: Comparison, needed: int | None) -> str:
     return f"about {needed} {name}s ({math.ceil(needed * runs)} runs)"
 
 
-def _harmonic(comparison: Comparison) -> float:
-    counts = [one.n for one in (comparison.baseline, comparison.patched) if one]
-    return len(counts) / sum(1 / count for count in counts)
-
-
-def _on_scale(comparison: Comparison, value: float) -> str:
+def on_scale(comparison: Comparison, value: float) -> str:
+    """Write a size on the scale of the analysis, as a change is written."""
     if comparison.scale is Scale.RATIO:
         return f"{100 * math.expm1(min(value, 700.0)):.3g} %"
-    scale, unit = _difference_unit(comparison)
+    scale, unit = difference_unit(comparison)
     return f"{value / scale:.3g} {unit}".rstrip()
 
 

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 #: Beside every report and index: what it was made from. Its folder holds no raw files.
 RECORD: Final = ".made.json"
+#: A file that somebody declared something in is never as large.
+MAX_BYTES: Final = 16 * 2**20
 
 
 def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -31,3 +33,20 @@ def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
                 waiting.append((one.path, f"{path}/"))
             else:
                 yield path, one
+
+
+def beside(folder: Path, told: str) -> Path | None:
+    """Return another study that a study names by a relative path.
+
+    None where it does not lie where studies lie together, below the folder of the
+    drivers: a study may not reach for files of any other place.
+    """
+    try:
+        own = folder.resolve()
+        found = (own / told).resolve()
+    except (OSError, ValueError, RuntimeError):  # no name of a file, or a ring of links
+        return None
+    if PurePosixPath(told).is_absolute() or not found.is_relative_to(own.parent.parent):
+        return None
+    apart = not (found.is_relative_to(own) or own.is_relative_to(found))
+    return found if apart else None

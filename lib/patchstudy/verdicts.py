@@ -40,6 +40,10 @@ RUNS_FAILED: Final = "runs failed"
 #: that answers in its place.
 UNEQUAL_RATE: Final = "at unequal rate"
 SHARE_SUBSTITUTE: Final = "in place of a CPU share"
+#: Qualifier of variants that were booted once each: no verdict holds for a kernel.
+ONE_BOOT_EACH: Final = "within one boot of each"
+#: Qualifier of what only the spread of another study shows.
+SUGGESTIVE: Final = "suggestive"
 #: Qualifiers that say how large a change is against its margin.
 SIZES: Final = frozenset(
     {"material", "at most small", "size uncertain", "size not judged", AT_LEAST}
@@ -240,6 +244,9 @@ def qualifiers_of(
     """Yield what belongs to a verdict beside its size."""
     codes = {one.code for one in comparison.caveats}
     if verdict is Verdict.NOT_ASSESSABLE and comparison.change is None:
+        lent = comparison.borrowed
+        if lent is not None and lent.shows and not cap_of(comparison):
+            yield SUGGESTIVE
         return
     units = (
         [comparison.blocks]
@@ -255,7 +262,8 @@ def qualifiers_of(
     if thin or sensitive(comparison):
         yield "fragile"
     for code, words in (
-        ("one-boot", "within one boot"),
+        ("one-boot", ONE_BOOT_EACH),
+        ("shared-boot", "within one boot"),
         ("one-build", "one build each"),
         ("order-rechecked", "order re-checked"),
     ):
@@ -286,7 +294,9 @@ def guarded_of(finding: Finding) -> Guarded:
         return Guarded.HARM if shown else Guarded.SAFE
     adjusted = comparison.p_adjusted
     proven = adjusted is not None and adjusted < BROKEN_P
-    return Guarded.BROKEN if shown and proven and harm >= margin else Guarded.UNRESOLVED
+    apart = ONE_BOOT_EACH in finding.qualifiers
+    broken = shown and proven and harm >= margin and not apart
+    return Guarded.BROKEN if broken else Guarded.UNRESOLVED
 
 
 def _guarded_outcome(finding: Finding, margin: float) -> Guarded:

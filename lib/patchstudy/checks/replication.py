@@ -35,22 +35,43 @@ def replication(found: Material) -> Iterator[Doubt]:
 
 
 def _one_boot(found: Material) -> Iterator[Doubt]:
+    """A variant that was booted once: what the next boot would show is not known.
+
+    Where the variants took turns within that boot, what boots differ by cancels.
+    """
+    taken = orders(found)
     for (device, workload), rows in cells(found.runs):
-        counts = rows[rows["boot"] != ""].groupby("variant")["boot"].nunique()
+        known = rows[rows["boot"] != ""]
+        counts = known.groupby("variant")["boot"].nunique()
         single = sorted(counts.index[counts == 1])
-        if single:
-            whose = "each variant" if len(single) == len(counts) else some(single)
-            yield Doubt(
-                caveat=Caveat(
-                    code="one-boot",
-                    severity=Severity.DOUBT,
-                    text=f"one boot of {whose}; what differs from boot to boot is "
-                    "unknown",
-                    todo=f"repeat over at least {ENOUGH_UNITS} boots",
-                ),
-                device=device,
-                workload=workload,
-            )
+        if not single:
+            continue
+        turns = taken[device, workload] not in {"sequential", "unknown"}
+        shared = turns and len(counts) > 1 and len(set(known["boot"])) == 1
+        whose = "each variant" if len(single) == len(counts) else some(single)
+        yield Doubt(
+            caveat=_SHARED_BOOT if shared else _boot_each(whose),
+            device=device,
+            workload=workload,
+        )
+
+
+def _boot_each(whose: str) -> Caveat:
+    return Caveat(
+        code="one-boot",
+        severity=Severity.DOUBT,
+        text=f"one boot of {whose}; what differs from boot to boot is unknown",
+        todo=f"repeat over at least {ENOUGH_UNITS} boots",
+    )
+
+
+_SHARED_BOOT: Final = Caveat(
+    code="shared-boot",
+    severity=Severity.DOUBT,
+    text="the variants took turns within one boot; whether they differ as much in "
+    "another one is unknown",
+    todo=f"repeat over at least {ENOUGH_UNITS} boots",
+)
 
 
 def _one_build(found: Material) -> Iterator[Doubt]:

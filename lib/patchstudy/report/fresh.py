@@ -13,6 +13,7 @@ import os
 import platform
 import stat
 import time
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from patchstudy.report import files
-from patchstudy.tree import RECORD, walk
+from patchstudy.tree import MAX_BYTES, RECORD, beside, walk
 
 _SCHEMA: Final = 1
 #: Opening of the settings that name a notebook with a page of its own.
@@ -99,11 +100,33 @@ def inputs(
     if study is None:
         return now, {}
     found = {
-        path: _signature(entry, known and known.inputs.get(path), known)
-        for path, entry in sorted(walk(study), key=lambda one: one[0])
+        f"{before}{path}": _signature(
+            entry, known and known.inputs.get(f"{before}{path}"), known
+        )
+        for before, folder in (("", study), *_noise(study))
+        for path, entry in sorted(walk(folder), key=lambda one: one[0])
         if _matters(path)
     }
     return now, found
+
+
+def _noise(study: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the study that tells the noise of this one, as ``open_study`` finds it."""
+    try:
+        data = (study / "study.toml").read_bytes() if _plain(study) else b""
+        if b"noise" not in data:  # then its TOML need not be read
+            return
+        told = tomllib.loads(data.decode())["noise"]["study"]
+        place = beside(study, told)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return  # that it cannot be used is said where it is
+    if place is not None:
+        yield f"{told}/", place
+
+
+def _plain(study: Path) -> bool:
+    found = (study / "study.toml").stat()
+    return stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,17 +14,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from patchstudy import checks, loaders
-from patchstudy.compare import Comparison, compare
+from patchstudy import banks, checks, loaders
+from patchstudy.compare import Comparison, compare, margin_on_scale, units_each
 from patchstudy.errors import CaptureError, NoRunsError, StudyError
 from patchstudy.findings import Assessment
-from patchstudy.metrics import Scale, metric
+from patchstudy.metrics import metric
+from patchstudy.noise import Noise, Series, series_of
 from patchstudy.records import Capture, Measurement, Profile, Severity
 from patchstudy.report import noise, starting
 from patchstudy.report.results import results
 from patchstudy.report.table import Column, Table, to_text, visible
 from patchstudy.sentences import (
     change_in_words,
+    difference_unit,
     replication_in_words,
     shared_unit,
     values_in_words,
@@ -73,7 +75,9 @@ def checked(folder: Path) -> dict[str, Any]:
         return starting.unmeasured(folder)
     material = checks.material(study)
     found = checks.check(material)
-    compared = compare(material.units, material.asked, study.design, found)
+    bank = banks.bank_of(study)
+    compared = compare(material.units, material.asked, study.design, found, bank)
+    own = banks.noises(study.name, compared, study.design)
     counts: dict[tuple[str, ...], int] = {}
     for run in study.runs:
         key = tuple(getattr(run, name) for name in _ORDER)
@@ -90,37 +94,44 @@ def checked(folder: Path) -> dict[str, Any]:
             for one in study.leftovers
         ],
         "doubts": [_doubt(one) for one in found],
-        "noise": [
-            asdict(one) for one in noise.of_study(study.name, compared, study.design)
-        ],
+        "noise": [asdict(one) for one in (*own, *bank.noises)],
         "margins": list(_margins(study, compared)),
         "status": _status(study.leftovers, found),
     }
 
 
 def _margins(study: Study, compared: Iterable[Comparison]) -> Iterator[dict[str, Any]]:
-    """Yield the relative margins that decide, for the variant that is judged."""
+    """Yield the margins that decide, on the analysis scale, of the variant judged."""
     for one in compared:
         planned, role = one.question.planned, one.question.role
         decides = role in {Role.PRIMARY, Role.GUARD} and planned.expect != "same"
         first = one.variant == study.design.patched[0]
-        if decides and first and planned.margin.scale is Scale.RATIO:
+        value = margin_on_scale(one)
+        if decides and first and one.effect is not None and value is not None:
             yield {
                 "study": study.name,
-                "device": one.question.device,
-                "workload": one.question.workload,
-                "metric": planned.metric.name,
+                "series": asdict(series_of(one.question)),
+                "scale": str(one.scale),
                 "text": planned.margin.text,
-                "value": planned.margin.value,
+                "value": value,
+                "unit": difference_unit(one),
+                "units": float(one.blocks) or units_each(one),
+                "paired": one.blocks > 0,
                 "copy": study.design.base2 != "",
             }
 
 
 def testable_text(contents: Sequence[Mapping[str, Any]]) -> str:
     """Say which margins of these studies their A/A noise lets be tested; or nothing."""
-    bank = [noise.Noise(**one) for content in contents for one in content["noise"]]
+    bank = [
+        Noise(**{**one, "series": Series(**one["series"])})
+        for content in contents
+        for one in content["noise"]
+    ]
     told = [
-        noise.testable(one, bank) for content in contents for one in content["margins"]
+        noise.testable({**one, "series": Series(**one["series"])}, bank)
+        for content in contents
+        for one in content["margins"]
     ]
     return "\n".join(visible(one) for one in told if one)
 

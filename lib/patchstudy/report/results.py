@@ -17,6 +17,7 @@ from patchstudy.companions import Counted, Spread, Trimmed
 from patchstudy.compare import Comparison, Summary
 from patchstudy.failures import Failures, Tally
 from patchstudy.findings import Assessment
+from patchstudy.noise import Borrowed
 from patchstudy.patchfile import Patch
 from patchstudy.report import answer, circumstances, evidence, ledger
 from patchstudy.stats import Bounds, Estimate
@@ -78,6 +79,7 @@ def results(assessment: Assessment) -> dict[str, Any]:
         "claims": [_claim(one) for one in claims.check(assessment)],
         "checks": [_check(one) for one in assessment.doubts],
         "devices_together": [_together(one) for one in together(assessment.findings)],
+        "noise": _noise(assessment),
         "variance_components": [_parts(one) for one in components(assessment.material)],
         "design": {**_design(study.design), "planned": _planned(study)},
         "provenance": _provenance(study),
@@ -165,6 +167,7 @@ def _comparison(finding: Finding) -> dict[str, Any]:
         "without_outliers": one.without_outliers and _trimmed(one.without_outliers),
         "counted": one.counted and _counted(one.counted),
         "rounded": one.rounded and _bounds(one.rounded),
+        "borrowed": one.borrowed and _borrowed(one.borrowed),
         "margin": _margin(planned),
         "expect": planned.expect,
         "verdict": str(finding.verdict),
@@ -190,6 +193,45 @@ def _summary(summary: Summary | None) -> dict[str, Any] | None:
         "sd": summary.sd,
         "low": summary.low,
         "high": summary.high,
+    }
+
+
+def _borrowed(one: Borrowed) -> dict[str, Any]:
+    """Standard deviations are of logs where the change is a ratio."""
+    return {
+        **_estimate(one.change),
+        "method": one.change.method,
+        "study": one.lent.study,
+        "level": one.lent.level,
+        "groups": one.lent.groups,
+        "runs": one.lent.runs,
+        "sd": one.sd,
+        "boots_added": one.boots,
+    }
+
+
+def _noise(assessment: Assessment) -> dict[str, Any]:
+    """What another study says of the noise; half widths on the analysis scale."""
+    other = assessment.study.noise
+    return {
+        "study": other and other.name,
+        "study_sha256": other and other.design.digest,
+        "margins": [
+            {
+                "metric": x.noise.series.metric,
+                "device": x.noise.series.device,
+                "workload": x.noise.series.workload,
+                "scale": str(x.noise.scale),
+                "from": x.noise.study,
+                "units": x.noise.units,
+                "paired": x.noise.paired,
+                "half_width": x.noise.half_width,
+                "least_margin": x.noise.least_margin,
+                "margin": x.margin,
+                "testable": x.can,
+            }
+            for x in assessment.tested
+        ],
     }
 
 

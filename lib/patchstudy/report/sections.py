@@ -19,7 +19,7 @@ from patchstudy.findings import Assessment
 from patchstudy.metrics import Kind, Scale, metric
 from patchstudy.patchfile import Patch
 from patchstudy.report import answer as brief
-from patchstudy.report import circumstances, figure_tables, ledger
+from patchstudy.report import circumstances, figure_tables, ledger, noise
 from patchstudy.report.lead import Intervals, Marks
 from patchstudy.report.results import digest, inputs_digest, results
 from patchstudy.report.table import Column, Linked, Note, Table, Vector
@@ -556,8 +556,9 @@ def spread(assessment: Assessment) -> tuple[Part, ...]:
     """Whether the noise arises between boots or between runs, and what would help."""
     every = variances.components(assessment.material)
     found = [one for one in every if one.between or one.within]
+    tested = tuple(noise.margins(assessment))
     if not found:
-        return (Note("empty", _NO_SPREAD),)
+        return (Note("empty", _NO_SPREAD), *tested)
     rows = tuple(
         (
             one.question.planned.metric.label,
@@ -580,7 +581,7 @@ def spread(assessment: Assessment) -> tuple[Part, ...]:
         f"{variances.RUN_COST_S:g} s a run. Gain: by how much endless runs in the same "
         "boots would narrow the interval of a variant's mean",
     )
-    return (table, *_spread_notes(assessment, found))
+    return (table, *_spread_notes(assessment, found), *tested)
 
 
 def _deviation(one: variances.Components, value: float) -> str:

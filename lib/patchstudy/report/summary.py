@@ -11,7 +11,14 @@ import pandas as pd
 
 from patchstudy import figures
 from patchstudy.errors import StudyError
-from patchstudy.report.noise import aa_bank, margins_tested, percent
+from patchstudy.noise import Noise
+from patchstudy.report.noise import (
+    aa_bank,
+    margins_tested,
+    percent,
+    sizes,
+    units_in_words,
+)
 from patchstudy.report.table import Column, Linked, Note, Table, Vector, visible
 from patchstudy.units import prefix
 
@@ -192,13 +199,12 @@ def noise(found: Summary) -> tuple[Table | Note, ...]:
         return (Note("caveat", words),)
     rows = tuple(
         (
-            one.device,
-            f"{one.metric}, {one.workload}",
+            one.series.device,
+            f"{one.series.metric}, {one.series.workload}",
             one.study,
-            str(one.units),
-            percent(one.sd),
-            f"+-{percent(one.half_width)}",
-            percent(one.least_margin),
+            units_in_words(one),
+            percent(one.sd or 0.0),
+            *_widths(one),
         )
         for one in bank
     )
@@ -208,6 +214,11 @@ def noise(found: Summary) -> tuple[Table | Note, ...]:
     table = Table(columns, rows, "The noise of each device, where nothing differs")
     told = tuple(Note("text", one) for one in margins_tested(bank, found.reports))
     return (table, *told)
+
+
+def _widths(one: Noise) -> tuple[str, str]:
+    half, least = sizes(one, (1.0, ""))
+    return f"+-{half}", least
 
 
 def _label(name: str, report: Mapping[str, Any], one: Mapping[str, Any]) -> str:

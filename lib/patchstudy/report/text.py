@@ -19,7 +19,7 @@ from patchstudy.decisions import Decision
 from patchstudy.errors import StudyError, printable
 from patchstudy.findings import Assessment, assess
 from patchstudy.metrics import Kind, Scale
-from patchstudy.report import answer
+from patchstudy.report import answer, noise
 from patchstudy.report.results import inputs_digest
 from patchstudy.sentences import (
     change_in_words,
@@ -218,6 +218,7 @@ def _block(assessment: Assessment, paper: "Paper") -> Iterator[str]:
         ("Why", _reasons(assessment)),
         ("Mechanism", _mechanism(assessment)),
         ("Claims", _claims(assessment)),
+        ("Noise", noise.sentences(assessment)),
         ("Doubts", _doubts(assessment)),
         ("Not measured", answer.not_measured(assessment)),
     ):

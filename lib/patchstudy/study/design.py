@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from patchstudy.errors import StudyError, printable
@@ -130,6 +130,8 @@ class Design:
         Run facts by which the variants differ on purpose (``"build_id"``).
     not_measured
         What was left out, in the author's words, for the report.
+    noise
+        Relative path of the study that tells the noise of these devices, or empty.
     digest
         sha256 of ``study.toml``: changing a margin later changes it.
     """
@@ -151,6 +153,7 @@ class Design:
     treatment: tuple[str, ...]
     setting: str
     not_measured: tuple[str, ...]
+    noise: str
     digest: str
 
     @property
@@ -198,6 +201,7 @@ def _design(keys: Keys, *, digest: str) -> Design:
         treatment=keys.texts("treatment", default=()),
         setting=keys.text("setting", default=""),
         not_measured=keys.texts("not_measured", default=()),
+        noise=_noise(keys),
         digest=digest,
     )
     _whole(keys, design)
@@ -359,6 +363,17 @@ def _devices(keys: Keys) -> Mapping[str, Mapping[str, str]]:
         except ValueError as error:
             inner.wrong(f"{name}.link", f"must be like '1 Gbit/s' ({error})")
     return devices
+
+
+def _noise(keys: Keys) -> str:
+    if "noise" not in keys.names():
+        return ""
+    inner = keys.table("noise")
+    told = inner.text("study")
+    if PurePosixPath(told).is_absolute():
+        inner.wrong("study", f"{told!r} is no relative path; as in '../same-module'")
+    inner.finish_table()
+    return told
 
 
 def _whole(keys: Keys, design: Design) -> None:

@@ -23,7 +23,7 @@ from patchstudy.patchfile import Patch, PatchError
 from patchstudy.records import KINDS, Capture
 from patchstudy.study.design import Design, design_of_files, read_design
 from patchstudy.study.stored import StoredPlan, read_plan
-from patchstudy.tree import walk
+from patchstudy.tree import beside, walk
 
 #: Files in a study folder that are no raw measurements.
 _KNOWN: Final = frozenset(
@@ -152,6 +152,9 @@ class Study(Carded):
         What ``patchstudy plan --store`` left in ``plan.json``; None without one.
     patch
         The patch as mailed, of ``patch.mbox``; None without one.
+    noise
+        The study that tells the noise of these devices, if ``study.toml`` names one;
+        its raw files are among ``files``, those that cannot be read in ``leftovers``.
     hidden
         How many names and addresses of raw files were replaced (``hide``).
     """
@@ -165,6 +168,7 @@ class Study(Carded):
     files: Mapping[str, str]
     plan: StoredPlan | None = None
     patch: Patch | None = None
+    noise: "Study | None" = None
     hidden: int = 0
 
     @property
@@ -204,9 +208,37 @@ def open_study(folder: str | Path) -> Study:
     ------
     StudyError
         If ``study.toml`` or ``plan.json`` is wrong, or no measuring run of any declared
-        variant is found.
+        variant is found; also of the study that it names for the noise.
     """
-    folder = Path(folder)
+    study = _opened(Path(folder))
+    return _with_noise(study) if study.design.noise else study
+
+
+def _with_noise(study: Study) -> Study:
+    """Open the study that tells the noise; what that one names itself is not read."""
+    told = study.design.noise
+    place = beside(study.folder, told)
+    where = printable(f"{study.folder / 'study.toml'}: noise.study: {told!r} ")
+    if place is None:
+        raise StudyError(
+            f"{where}is no other study beside this one; as in '../same-module'"
+        )
+    if not os.path.isdir(place):  # noqa: PTH112 - an impossible name is no folder
+        raise StudyError(f"{where}is no folder; give a study, as seen from this one")
+    noise = _opened(study.folder / told)
+    files = {f"{told}/{path}": digest for path, digest in noise.files.items()}
+    unread = [
+        replace(one, path=f"{told}/{one.path}") for one in noise.leftovers if one.broken
+    ]
+    return replace(
+        study,
+        noise=noise,
+        files={**study.files, **files},
+        leftovers=(*study.leftovers, *unread),
+    )
+
+
+def _opened(folder: Path) -> Study:
     if not folder.is_dir():
         raise StudyError(f"{folder}: no such folder; give the folder with study.toml")
     design = read_design(folder)

@@ -52,7 +52,8 @@ def hide(study: Study, *, wanted: bool = True) -> Study:
         return study
     found: dict[str, set[str]] = {"host": set(), "user": set()}
     addresses: dict[str, set[str]] = {"mac": set(), "address": set()}
-    for name, text in _texts(study):
+    studies = (study, study.noise) if study.noise else (study,)
+    for name, text in (one for each in studies for one in _texts(each)):
         _note(name, text, found, addresses)
     own = _own_words(study)
     names = {
@@ -172,9 +173,16 @@ def _renamed(study: Study, names: Mapping[str, str]) -> Study:
     def rename(value: Any) -> Any:  # noqa: ANN401 - JSON
         return _mapped(value, lambda text: pattern.sub(lambda x: names[x[0]], text))
 
+    return _with(study, names, rename)
+
+
+def _with(
+    study: Study, names: Mapping[str, str], rename: Callable[[Any], Any]
+) -> Study:
     return replace(
         study,
         hidden=len(names),
+        noise=study.noise and _with(study.noise, names, rename),
         runs=tuple(
             replace(
                 run,

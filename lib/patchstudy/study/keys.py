@@ -3,12 +3,10 @@
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from patchstudy.errors import StudyError, printable
-
-#: A file that somebody declared something in is never as large.
-MAX_BYTES: Final = 16 * 2**20
+from patchstudy.tree import MAX_BYTES
 
 
 def declared(path: Path) -> bytes:
