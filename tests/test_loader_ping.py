@@ -185,6 +185,50 @@ def test_the_corpus_gives_its_values(shared):
         assert found.facts["duplicates"] == wanted.get("duplicates", 0)
 
 
+DE = """\
+PING host.example (192.0.2.1) 56(84) Bytes an Daten.
+64 Bytes von host.example (192.0.2.1): icmp_seq=1 ttl=64 Zeit=24.8 ms
+64 Bytes von host.example (192.0.2.1): icmp_seq=1 ttl=64 Zeit=25.9 ms (DUPLIKAT!)
+64 Bytes von host.example (192.0.2.1): icmp_seq=2 ttl=64 Zeit=26.2 ms
+
+--- host.example ping statistics ---
+4 Pakete übertragen, 2 empfangen, +1 Duplikate, +2 Fehler, 50% Paketverlust, Zeit 3003ms
+rtt min/avg/max/mdev = 24.800/25.633/26.200/0.600 ms
+"""
+FR = """\
+PING 192.0.2.1 (192.0.2.1) 56(84) octets de données.
+64 octets de 192.0.2.1 : icmp_seq=1 ttl=64 temps=24,8 ms
+64 octets de 192.0.2.1 : icmp_seq=1 ttl=64 temps=25,9 ms (DUPLICATA !)
+64 octets de 192.0.2.1 : icmp_seq=2 ttl=64 temps=26,2 ms
+
+--- statistiques ping 192.0.2.1 ---
+4 paquets transmis, 2 reçus, +1 doublons, +2 erreurs, 50 % paquets perdus, temps 3003 ms
+rtt min/moy/max/mdev = 24,800/25,633/26,200/0,600 ms
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(DE, id="German"),
+        pytest.param(FR, id="French, with commas"),
+        pytest.param(
+            FR.replace("octets de données", "bytes of data"), id="head not translated"
+        ),
+    ],
+)
+def test_another_language_of_ping_says_the_same(text):
+    raw = RawFile.of(Path("run.txt"), text.encode())
+    assert ping.sniff(raw)
+    capture = ping.load(raw)
+    assert whole(capture, "loss") == 0.5
+    assert whole(capture, "rtt_mean") == pytest.approx(25.633e-3)
+    assert whole(capture, "errors") == 2
+    assert capture.facts["duplicates"] == 1
+    assert capture.workload["duration_s"] == 3.003
+    assert capture.workload["payload_byte"] == 56
+
+
 def test_the_stamp_of_the_first_answer_tells_the_start():
     stamped = (
         "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n"

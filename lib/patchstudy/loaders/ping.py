@@ -32,6 +32,7 @@ from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.paste import plain, plain_head
+from patchstudy.loaders.ping_words import english, is_foreign
 from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, Fault, RawFile
 
@@ -83,6 +84,8 @@ def sniff(raw: RawFile) -> bool:
     lines = plain_head(raw)
     if any(_HEAD.match(line) or _STATISTICS.match(line) for line in lines):
         return True
+    if any(line.startswith("PING ") and is_foreign(line) for line in lines):
+        return True
     return bool(lines) and len(raw.data) < 4096 and bool(_FAILED.match(lines[0]))
 
 
@@ -95,6 +98,8 @@ def load(raw: RawFile) -> Capture:
         If the summary is missing or cannot be, or if there are several.
     """
     lines = list(plain(raw.text))
+    if any(is_foreign(line) for _number, line in lines):
+        lines = [(number, english(line)) for number, line in lines]
     fault = _fault(lines)
     if fault:
         return Capture(path=raw.path, sha256=raw.digest, tool="ping", error=fault)
