@@ -89,6 +89,37 @@ def test_a_loader_has_a_raw_file_and_tells_its_source(tool):
     assert "icence" in (FOLDER / tool / "SOURCE").read_text(encoding="utf-8")
 
 
+ENCODED = [
+    "iperf3/v312-tcp-fwd.json",
+    "iperf3/v37-tcp-bidir-p2.json",
+    "iperf3/v3171-jsonstream-bidir.jsonl",
+    "iperf2_csv/v218-csv-tcp-p3.csv",
+    "irtt/v090-loss-trimmed.json",
+    "netperf/v270-omni-csv-o.csv",
+    "ping/iputils-20221126-loss30.txt",
+    "trex/two-ports.txt",
+]
+#: How other systems store the same text: Windows' editors and PowerShell.
+ENCODINGS = {
+    "line ends": lambda text: text.replace("\n", "\r\n").encode(),
+    "UTF-8 mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "UTF-16LE": lambda text: (
+        b"\xff\xfe" + text.replace("\n", "\r\n").encode("utf-16-le")
+    ),
+    "UTF-16BE": lambda text: b"\xfe\xff" + text.encode("utf-16-be"),
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("name", ENCODED)
+def test_the_encoding_does_not_matter(name, encoding):
+    raw = read(FOLDER.relative_to(ROOT) / name)
+    other = RawFile.of(raw.path, ENCODINGS[encoding](raw.text))
+    found, same = loaders.load_raw(other), loaders.load_raw(raw)
+    assert found.measurements == same.measurements
+    assert found.caveats == same.caveats
+
+
 PASTED = [
     "ethr/head-tcp-bandwidth-n4.txt",
     "fping/v51-c5.txt",
