@@ -12,11 +12,13 @@ For each of perf script and ftrace events it prints
 - the peak memory of a process, and the wall time.
 
 ``--stackcollapse FILE`` runs that Perl script of FlameGraph on the same perf script,
-and prints its own MB per CPU-second and the true ratio.
+and on simulated stacks that all differ, where nothing that was read before helps; it
+prints its own MB per CPU-second and the true ratios.
 """
 
 import argparse
 import os
+import random
 import resource
 import subprocess
 import tempfile
@@ -51,6 +53,21 @@ def repeated(path: Path, source: str) -> Path:
         file.write(header)
         for _ in range(SIZE // len(body)):
             file.write(body)
+    return path
+
+
+def different(path: Path) -> Path:
+    """Write simulated samples whose stacks all differ, of 3,000 functions."""
+    chosen = random.Random(1)
+    with path.open("w", encoding="utf-8") as file:
+        for at in range(60_000):
+            file.write(f"iperf3  {at % 7} [000] {at / 4e3:.6f}:  250000 cpu-clock: \n")
+            for _ in range(20):
+                one, offset = chosen.randrange(3000), 16 * chosen.randrange(16)
+                address = 0xFFFFFFFF81000000 + one * 4096 + offset
+                symbol = f"function_number_{one}+0x{offset:x}"
+                file.write(f"\t{address:16x} {symbol} ([kernel.kallsyms])\n")
+            file.write("\n")
     return path
 
 
@@ -134,6 +151,8 @@ def main() -> int:
         print(measure("perf", perf, plain_perf), flush=True)
         if told.stackcollapse:
             print(against(told.stackcollapse, perf), flush=True)
+            odd = different(Path(folder) / "different")
+            print("all differ:", against(told.stackcollapse, odd), flush=True)
         ftrace = told.ftrace or repeated(
             Path(folder) / "ftrace", "ftrace/cap-kmalloc-before.txt"
         )

@@ -80,7 +80,7 @@ class Sums:
         """Add the sums of the part behind this one."""
         heads = _renumbered(self.heads, other.heads)
         frames = _renumbered(self.frames, other.frames)
-        above = [tuple(frames[one] for one in some) for some in other.callers]
+        above = [tuple(map(frames.__getitem__, some)) for some in other.callers]
         callers = _renumbered(self.callers, above)
         for (head, leaf, above_leaf), (samples, period) in other.table.items():
             key = heads[head], frames[leaf], callers[above_leaf]
@@ -153,12 +153,14 @@ class _Callers(dict[bytes, int]):
         self._frames = frames
         self._numbers: dict[tuple[int, ...], int] = {(): 0}
         self._bytes = 0
+        self[b""] = 0
 
     def __missing__(self, lines: bytes) -> int:
         numbers = tuple(map(self._frames.__getitem__, lines.split(b"\n")))
         self._bytes += len(lines)
         if self._bytes > _CALLERS:
             self.clear()
+            self[b""] = 0  # a leaf alone has no callers
             self._bytes = len(lines)
         number = self[lines] = -1 if 0 in numbers else self.number(numbers)
         return number
@@ -198,7 +200,6 @@ class _Reader:
         self._heads: dict[tuple[str | None, str | None], int] = {}
         self._quick = _Heads(self._number)
         self._callers = _Callers(self.sums.callers, self._frames)
-        self._callers[b""] = 0
         self._head = -1  # of the sample that is being read, by lines
         self._period = 0
         self._stack: list[int] = []

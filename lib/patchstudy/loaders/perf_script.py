@@ -58,10 +58,11 @@ def load(raw: RawFile) -> Capture:
 def load_large(file: LargeFile) -> Capture:
     """Sum up the samples of a large file, with every CPU."""
     total = Sums()
-    for part in large.parts(file, perf):
-        assert isinstance(part, Sums)
-        total.add(part)
-    return _capture(file.head, total, cut=file.cut)
+    with large.uncollected():
+        for part in large.parts(file, perf):
+            assert isinstance(part, Sums)
+            total.add(part)
+        return _capture(file.head, total, cut=file.cut)
 
 
 def _capture(raw: RawFile, sums: Sums, *, cut: bool) -> Capture:
@@ -111,18 +112,19 @@ class _Told:
     """Symbols and objects of stacks; equal objects are held once."""
 
     def __init__(self, sums: Sums) -> None:
-        self._sums = sums
+        self._callers = sums.callers
+        self._symbols = [symbol for symbol, _where in sums.frames]
+        self._places = [where for _symbol, where in sums.frames]
         self._objects: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def stack(self, leaf: int, callers: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the symbols, the root first, and their objects if any is told."""
-        numbers = (*reversed(self._sums.callers[callers]), leaf)
-        pairs = [self._sums.frames[one] for one in numbers]
-        objects = tuple(where for _symbol, where in pairs)
+        numbers = (*reversed(self._callers[callers]), leaf)
+        objects = tuple(map(self._places.__getitem__, numbers))
         if not any(objects):
             objects = ()
         return (
-            tuple(symbol for symbol, _where in pairs),
+            tuple(map(self._symbols.__getitem__, numbers)),
             self._objects.setdefault(objects, objects),
         )
 
