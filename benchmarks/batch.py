@@ -3,7 +3,8 @@
 Clones the shipped studies with changed values and reports them, and measures beside it,
 on this machine and in the same run, a loop over a few of them of ``papermill``,
 ``jupyter nbconvert --to html`` and Chromium's PDF; then how long it takes to find that
-nothing changed, and a batch of small studies of which three are broken on purpose.
+nothing changed, what part of the time 1 to 8 workers do not spend in studies, and a
+batch of small studies of which three are broken on purpose.
 CPU seconds are user and system of all processes; what counts are the ratios.
 """
 
@@ -22,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).parents[1]
 NUMBER = re.compile(rb"\d{5,}\.\d+")
@@ -72,12 +74,12 @@ def clone(studies: Path, into: Path, count: int) -> list[Path]:
         target = into / source.parent.name / f"{source.name}-{number:04}"
         shutil.copytree(source, target)
         for path in target.rglob("*.iperf3.json"):
-            _change(path, 1 + number / 1e6)
+            change(path, 1 + number / 1e6)
         made.append(target)
     return made
 
 
-def _change(path: Path, factor: float) -> None:
+def change(path: Path, factor: float) -> None:
     """Scale the rates of an iperf3 file a little: other bytes, still plausible."""
 
     def scaled(match: re.Match[bytes]) -> bytes:
@@ -214,7 +216,7 @@ def _run(*words: object) -> None:
     )
 
 
-def floor(studies: Sequence[Path]) -> Cost:
+def floor(studies: Sequence[tuple[Path, Path]]) -> Cost:
     """What the cells and the exporters use in one process that has all imported."""
     program = f"""
 import json, sys, time
@@ -263,6 +265,7 @@ def main() -> None:
     words.add_argument("--sample", type=int, default=7)
     words.add_argument("--small", type=int, default=1000)
     words.add_argument("--jobs", type=int, default=2)
+    words.add_argument("--workers", type=int, nargs="*", default=(1, 2, 4, 8))
     asked = words.parse_args()
     with tempfile.TemporaryDirectory(prefix="patchstudy-benchmark-") as name:
         _measure(Path(name), asked)
@@ -292,6 +295,7 @@ def _measure(place: Path, asked: argparse.Namespace) -> None:
     least = floor([(x, part_of[x] / "report.ipynb") for x in sample])
     _line("cells and exporters in one warm process", least, len(sample))
     print(f"  batch / floor: {part.cpu / least.cpu:.2f} times the CPU")
+    _workers(place, asked)
     _small(place / "small", asked, jobs)
 
 
@@ -310,6 +314,19 @@ def _small(place: Path, asked: argparse.Namespace, jobs: tuple[str, str]) -> Non
     report(place / "data", place / "out", *words)
     again, status, _, _ = report(place / "data", place / "out", *words)
     print(f"  nothing changed: {again.wall:.2f} s, exit {status}")
+
+
+def _workers(place: Path, asked: argparse.Namespace) -> None:
+    """Say what part of the workers' time is not spent in the studies themselves."""
+    for count in asked.workers:
+        told = place / f"workers-{count}.xml"
+        words = ("--jobs", str(count), "--force", "--junit", str(told), "--quiet")
+        cost, _, _, _ = report(place / "data", place / f"workers-{count}", *words)
+        cases = ET.parse(told).iter("testcase")
+        busy = sum(float(one.get("time", "0")) for one in cases)
+        outside = 1 - busy / (count * cost.wall)
+        print(f"  {count} workers: {cost.wall:.1f} s, {outside:.1%} of their time not "
+              "spent in studies", flush=True)  # fmt: skip
 
 
 def _line(what: str, cost: Cost, count: int) -> None:

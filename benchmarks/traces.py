@@ -44,14 +44,14 @@ def cpu_s(work: Callable[[], Any]) -> tuple[float, Any]:
     return spent, result
 
 
-def repeated(path: Path, source: str) -> Path:
+def repeated(path: Path, source: str, size: int = SIZE) -> Path:
     """Write the lines of a raw file over and over; its header once."""
     lines = (GOLDEN / source).read_bytes().splitlines(keepends=True)
     header = b"".join(one for one in lines if one.startswith(b"#"))
     body = b"".join(one for one in lines if not one.startswith(b"#"))
     with path.open("wb") as file:  # the peak memory is to be that of the loader
         file.write(header)
-        for _ in range(SIZE // len(body)):
+        for _ in range(size // len(body)):
             file.write(body)
     return path
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from shutil import get_terminal_size
 from types import TracebackType
 from typing import Any
 
@@ -30,11 +31,13 @@ class Progress:
         if not self._quiet and sys.stderr.isatty():
             from tqdm import tqdm  # noqa: PLC0415 - on a terminal only
 
+            size = get_terminal_size()  # 80 x 24 where a terminal does not tell
             self._bar = tqdm(
                 total=self._total,
                 unit="study",
                 file=sys.stderr,
-                dynamic_ncols=True,
+                ncols=size.columns,
+                nrows=size.lines,
                 smoothing=0,  # a mean over all: studies differ
                 bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}"
                 "{postfix}]",
