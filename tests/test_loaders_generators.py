@@ -104,6 +104,27 @@ def test_nuttcps_verbose_receiver_tells_the_loss():
     assert capture.workload["protocol"] == "UDP"
 
 
+PARSED_BLOCKS = """\
+nuttcp-t: v6.1.2: socket
+nuttcp-t: buflen=8192 nstream=1 port=5001 mode=udp host=192.0.2.2
+nuttcp-t: megabytes=0.6016 real_seconds=1.01 rate_KBps=609.02 rate_Mbps=4.9891
+
+nuttcp-r: v6.1.2: socket
+nuttcp-r: buflen=8192 nstream=1 port=5001 mode=udp
+nuttcp-r: megabytes=0.5938 real_seconds=1.01 rate_KBps=602.10 rate_Mbps=4.9324
+nuttcp-r: drop=1 pkt=77 data_loss=1.29870
+nuttcp-r: megabytes=0.5938 cpu_seconds=0.00 KB_per_cpu_second=318675.63
+"""
+
+
+def test_nuttcps_blocks_for_programs_say_the_same():
+    capture = load_text("nuttcp", PARSED_BLOCKS)
+    assert value(capture, "send_rate") == pytest.approx(4.9891e6)
+    assert value(capture, "throughput") == pytest.approx(4.9324e6)
+    assert value(capture, "loss") == 1 / 77
+    assert capture.workload["protocol"] == "UDP"
+
+
 def test_nuttcps_udp_without_its_drops_has_no_loss():
     line = "    1.1904 MB /   2.00 sec =    4.9864 Mbps 48 %TX 0 %RX 0.00 %loss\n"
     capture = load_text("nuttcp", line)
@@ -148,6 +169,21 @@ def test_ethr_takes_the_sum_of_its_connections():
     )
     assert value(capture, "throughput") == pytest.approx(429.3e6)
     assert "counted-by-client" in codes(capture)
+
+
+def test_an_old_ethr_is_no_iperf3_though_it_connects_alike():
+    text = (
+        "Connecting to host [192.0.2.2], port 9999\n"
+        "[  6] local 192.0.2.1 port 46108 connected to 192.0.2.2 port 9999\n"
+        "- - - - - - - - - - - - - - - - - - - - - - -\n"
+        "[ ID]   Protocol    Interval      Bits/s\n"
+        "[  6]     TCP      000-001 sec   1.54M\n"
+        "[  6]     TCP      001-002 sec   1.56M\n"
+        "Ethr done, duration: 2s.\n"
+    )
+    raw = RawFile.of(Path("run.txt"), text.encode())
+    assert [name for name, one in LOADERS.items() if one.sniff(raw)] == ["ethr"]
+    assert intervals(LOADERS["ethr"].load(raw), "throughput") == [1.54e6, 1.56e6]
 
 
 def test_ethrs_log_gives_the_same_and_the_start():

@@ -28,7 +28,9 @@ from patchstudy.loaders.reading import Reading, bit, last_digit
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, Fault, RawFile
 
-_BANNER: Final = re.compile(r"^Ethr: Comprehensive Network Performance|^\[ *ID \] +Pro")
+_BANNER: Final = re.compile(
+    r"^Ethr: Comprehensive Network Performance|^\[ *ID *\] +Pro"
+)
 _LOG: Final = re.compile(
     r'^\{"Time":"[^"]*","Title":"[^"]*","Type":"(?:INFO|ERROR|TestResult|\w+)"'
 )

@@ -80,6 +80,7 @@ _OWN: Final = (
     re.compile(r"^\[ *\d+\].* sec .*bits/sec +\d+ +\d{1,9}\.?\d* [KMG]?Bytes\s*$"),
     re.compile(r"^\[ *(?:\d+|SUM)\].* sec .*bits/sec.* (?:sender|receiver)\s*$"),
 )
+_ETHR: Final = re.compile(r"^\[ *ID *\] +Protocol ")
 _START: Final = re.compile(r"Connecting to host \S+, port|Accepted connection from ")
 _ERROR: Final = re.compile(
     r"\biperf3(?:\.exe)?: ((?:parameter )?error|interrupt) - (.*\S)"
@@ -102,6 +103,8 @@ _DEBUG: Final = re.compile(r"(?:send|get)_(?:parameters|results):?")
 def sniff(raw: RawFile) -> bool:
     """Say whether a line of the text is one that only iperf3 prints."""
     lines = plain_head(raw)
+    if any(_ETHR.match(line) for line in lines):
+        return False  # its old versions connect with the same words
     for before, line in pairwise(["", *lines[:50]]):
         if line.lstrip().startswith("{") and not _DEBUG.fullmatch(before.strip()):
             return False

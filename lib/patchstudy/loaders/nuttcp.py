@@ -54,6 +54,11 @@ _BLOCK: Final = re.compile(
     r" (?P<seconds>\d{1,9}\.\d+) (?:real )?seconds = \d{1,9}\.?\d* KB/sec ="
     r" (?P<rate>\d{1,15}\.\d+) (?P<unit>[KMG])bps"
 )
+_BLOCK_PARSE: Final = re.compile(
+    r"^nuttcp-(?P<side>[tr])(?:\d*): megabytes=(?P<size>\d{1,15}\.\d+)"
+    r" real_seconds=(?P<seconds>\d{1,9}\.\d+) rate_KBps=\d{1,15}\.?\d*"
+    r" rate_Mbps=(?P<rate>\d{1,15}\.\d+)"
+)
 _LINE: Final = re.compile(r"^nuttcp-[tr]\d*: ")
 _FAILED: Final = re.compile(
     r"^nuttcp(?:-[tr]\d*)?: (?:v\d[\w.]*: )?(?:[Ee]rror|Fatal)\S* ?.*"
@@ -61,7 +66,9 @@ _FAILED: Final = re.compile(
 )
 _SUMMARY: Final = re.compile(r"%TX|tx_cpu=")
 _DROPS: Final = re.compile(r"(-?\d{1,18}) / +(-?\d{1,18}) ~?drop/pkt")
-_BLOCK_DROPS: Final = re.compile(r"^nuttcp-r\d*: -?\d{1,18} / +-?\d{1,18} drop/pkt\b")
+_BLOCK_DROPS: Final = re.compile(
+    r"^nuttcp-r\d*: (?:-?\d{1,18} / +-?\d{1,18} drop/pkt\b|drop=-?\d)"
+)
 _DROPS_PARSE: Final = re.compile(r"\bdrop=(-?\d{1,18}) pkt=(-?\d{1,18})")
 _PREFIX: Final = {"K": 1e3, "M": 1e6, "G": 1e9}
 
@@ -153,6 +160,8 @@ def _row(line: str) -> _Row | None:
         return _made(
             block, side=block["side"], summary=True, scale=_PREFIX[block["unit"]]
         )
+    if parsed := _BLOCK_PARSE.match(line):
+        return _made(parsed, side=parsed["side"], summary=True, scale=1e6)
     brief = _BRIEF.match(line)
     if brief:
         summary = bool(_SUMMARY.search(brief["rest"]))
@@ -233,7 +242,7 @@ def _counts(test: _Test, end: _Row, reading: Reading) -> None:
         reading.loss(*drops[0])
     elif _udp(test):
         reading.note("loss-absent", "the file does not count the lost datagrams")
-    block = re.search(r"^nuttcp-t\d*: retrans = (\d{1,15})$", test.text, re.MULTILINE)
+    block = re.search(r"^nuttcp-t\d*: retrans ?= ?(\d{1,15})$", test.text, re.MULTILINE)
     count = end.field(r"\bretrans=(\d{1,15})\b")
     if count is None:
         count = end.field(r"(\d{1,15}) retrans\b")
@@ -253,14 +262,16 @@ def _drops(text: str) -> tuple[int, int] | None:
 
 def _udp(test: _Test) -> bool:
     dropping = any(_drops(row.rest) or "%loss" in row.rest for row in test.rows)
-    return dropping or bool(re.search(r"^nuttcp-[tr].* udp\b", test.text, re.MULTILINE))
+    return dropping or bool(
+        re.search(r"^nuttcp-[tr].*[ =]udp\b", test.text, re.MULTILINE)
+    )
 
 
 def _workload(test: _Test) -> dict[str, str | int | float | None]:
     ends = [row for row in test.rows if row.summary]
     streams = re.search(r"\bnstream=(\d{1,6})\b", test.text)
     length = re.search(r"\bbuflen=(\d{1,9})\b", test.text)
-    mss = re.search(r"\bwith mss=(\d{1,6})\b", test.text)
+    mss = re.search(r" mss=(\d{1,6})\b", test.text)
     return {
         "protocol": ("UDP" if _udp(test) else "TCP") if test.rows else None,
         "direction": None,  # -r leaves no mark
