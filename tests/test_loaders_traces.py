@@ -172,6 +172,30 @@ def test_bounds_of_a_histogram_are_inclusive():
     assert values(capture, "event:@us_count") == {"": 4}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("Attaching 1 probe...\nLost 12 events\n@a: 5\n", id="text"),
+        pytest.param(
+            '{"type": "map", "data": {"@a": 5}}\n'
+            '{"type": "lost_events", "data": {"events": 12}}\n',
+            id="JSON",
+        ),
+    ],
+)
+def test_events_that_bpftrace_lost_are_a_doubt(text):
+    capture = read("bpftrace", text)
+    assert values(capture, "event:@a") == {"": 5}
+    assert codes(capture) == ["events-lost"]
+    assert "lost 12 events" in capture.caveats[0].text
+
+
+def test_a_tuple_is_no_histogram_without_calls():
+    capture = read("bpftrace", '{"type": "map", "data": {"@t": {"eth0": [1, 2]}}}\n')
+    assert capture.measurements == ()
+    assert codes(capture) == ["lines-unread"]
+
+
 LINEAR = """\
 @alloc_ns[tmi]:
 (..., 0)               1 |@@@@                                                |

@@ -48,6 +48,7 @@ _TIMED: Final = re.compile(
     r"@(?:(?P<name>\w+)_)?(?P<unit>ns|nsecs?|us|usecs?|ms|msecs?|secs?)"
 )
 _SECONDS: Final = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "s": 1.0}
+_LOST: Final = re.compile(r"Lost (\d{1,18}) events\s*")
 _ERROR: Final = re.compile(r"(?:\S+: )?ERROR: |\S+:\d+:\d+-\d+: ERROR: ")
 
 
@@ -61,6 +62,7 @@ class _Maps:
     stacks: dict[str, list[Stack]] = field(default_factory=dict)
     repeated: bool = False
     printed: int = 0
+    lost: int = 0
 
     def value(self, name: str, key: str, number: int) -> None:
         """Keep a value; the last one of several counts."""
@@ -157,8 +159,11 @@ def _add(out: Reading, maps: _Maps) -> None:
     if maps.repeated:
         text = "a map is printed more than once; its last printing counts"
         out.doubt("printed-again", text, "Print the maps at the end only.")
+    if maps.lost:
+        text = f"bpftrace lost {maps.lost} events; what it prints of them is missing"
+        out.doubt("events-lost", text, "Enlarge BPFTRACE_PERF_RB_PAGES, or print less.")
     if maps.printed:
-        text = f"{maps.printed} lines were printed by the program itself: not read"
+        text = f"not read: {maps.printed} lines of the program itself, or no numbers"
         out.note("lines-unread", text)
 
 
@@ -191,6 +196,8 @@ def _document(raw: RawFile, maps: _Maps, line: str, number: int) -> None:
     kind = found.get("type") if isinstance(found, dict) else None
     if kind in {"printf", "time", "cat", "join", "syscall"}:
         maps.printed += 1
+    if kind == "lost_events" and isinstance(data, dict):
+        maps.lost += _count(data.get("events"))
     if kind not in {"map", "stats", "hist"} or not isinstance(data, dict):
         return
     for name, value in data.items():
@@ -211,7 +218,7 @@ def _entry(maps: _Maps, place: tuple[str, str], one: object) -> None:
     name, key = place
     if isinstance(one, int) and not isinstance(one, bool):
         maps.value(name, key, one)
-    elif isinstance(one, list):
+    elif isinstance(one, list) and all(isinstance(part, dict) for part in one):
         maps.hists[place] = [
             {
                 word: int(bucket[word])
@@ -225,6 +232,12 @@ def _entry(maps: _Maps, place: tuple[str, str], one: object) -> None:
         maps.value(name, key, one["count"])
         if isinstance(one.get("average"), int):
             maps.means[place] = one["average"]
+    else:
+        maps.printed += 1  # a tuple or a word: no number
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 # ---- text ---------------------------------------------------------------------------
@@ -242,6 +255,8 @@ def _text(maps: _Maps, rows: list[str]) -> None:
                 maps.hists.setdefault(hist, []).append(_bounds(bucket))
         elif opened := _OPENS_STACK.fullmatch(line):
             stack = opened["map"], []
+        elif lost := _LOST.fullmatch(line):
+            maps.lost += int(lost[1])
         elif line.strip() and not _ATTACHING.fullmatch(line):
             hist = _map(maps, line)
 
