@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import linregress
 
+from patchstudy import stats
 from patchstudy.stats import effective_size, lag1, trend
 
 ORACLES = Path(__file__).parent / "oracles"
@@ -50,3 +52,24 @@ def test_intervals_with_memory_count_for_less():
 
 def test_alternating_values_are_not_worth_more_than_they_are():
     assert effective_size([1, -1] * 10) == 20
+
+
+def test_a_slope_is_that_of_least_squares():
+    rng = np.random.default_rng(2)
+    places, values = np.arange(7.0) ** 1.5, rng.normal(size=7)
+    oracle = linregress(places, values)
+    found = stats.slope(values, places)
+    assert (found.value, found.standard_error, found.p_value, found.df) == (
+        pytest.approx((oracle.slope, oracle.stderr, oracle.pvalue, 5))
+    )
+
+
+def test_a_slope_without_any_scatter_has_a_p_of_nothing():
+    assert stats.slope([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).p_value < 1e-12
+    assert stats.slope([1.0, 1.0, 1.0], [1.0, 2.0, 3.0]).p_value == 1
+
+
+@pytest.mark.parametrize("places", [[1.0, 1.0, 1.0], [1.0, 2.0, 3.0, 4.0]])
+def test_a_slope_needs_places(places):
+    with pytest.raises(ValueError, match="give one for each value, not all the same"):
+        stats.slope([1.0, 2.0, 3.0], places)

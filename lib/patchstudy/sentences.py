@@ -378,7 +378,9 @@ def _guard_words(finding: Finding, change: str) -> str:
         )
         return f"unresolved: {change}, harm of {margin} is not excluded; {more}"
     return {
-        Guarded.SAFE: f"safe: {change}, harm of {margin} is excluded",
+        Guarded.SAFE: f"safe: {change}, "
+        + (f"harm of {margin}" if finding.margin is not None else "any harm")
+        + " is excluded",
         Guarded.HARM: f"harm within the margin of {margin}: {change}",
         Guarded.BROKEN: f"broken: {change}, the accepted harm was {margin}",
     }.get(finding.guarded or Guarded.NOT_MEASURED, "not measured")

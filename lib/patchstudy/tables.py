@@ -4,6 +4,7 @@
 file have an empty one. Values are in the base unit of their metric.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -179,12 +180,11 @@ def per_unit(runs: pd.DataFrame, asked: Iterable[Question]) -> pd.DataFrame:
 
 def series(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
     """Return the rows of ``per_run`` or ``per_interval`` that answer a question."""
-    wanted = runs["metric"].to_numpy() == question.planned.metric.name
+    at = np.flatnonzero(runs["metric"].to_numpy() == question.planned.metric.name)
     for column in ("device", "workload", "tool", "place"):
-        wanted = wanted & (runs[column].to_numpy() == getattr(question, column))
+        at = at[runs[column].to_numpy()[at] == getattr(question, column)]
     labels = runs["labels"].to_numpy()
-    places = np.flatnonzero(wanted).tolist()
-    return runs.iloc[[at for at in places if labels[at] == question.labels]]
+    return runs.iloc[[one for one in at.tolist() if labels[one] == question.labels]]
 
 
 # ---- rows of runs -------------------------------------------------------------------
@@ -422,7 +422,8 @@ def _question(here: pd.DataFrame, design: Design, blank: Question) -> Question:
     """Choose which of the numbers of a metric in a cell answer its question."""
     if here.empty:
         return blank
-    chosen = _choose(here, blank.planned.where)
+    columns = (here[name].to_numpy() for name in ("tool", "place", "labels"))
+    chosen = _choose(Counter(zip(*columns, strict=True)), blank.planned.where)
     if isinstance(chosen, str):
         return replace(blank, problem=chosen)
     tool, place, labels = chosen
@@ -447,28 +448,32 @@ def _blank(design: Design, planned: Planned, device: str, workload: str) -> Ques
 
 
 def _choose(
-    here: pd.DataFrame, where: Mapping[str, str]
+    found: Mapping[tuple[str, str, Labels], int], where: Mapping[str, str]
 ) -> tuple[str, str, Labels] | str:
     """Choose one series of numbers, or say why none can be.
 
     Among those that fit ``where`` the one with the fewest labels; where several tools
     give the same number, the one present in most runs, then the first in ``LOADERS``.
     One tool in several places (router, client) gives numbers that are not the same.
+
+    Parameters
+    ----------
+    found
+        Tool, place and labels -> how many values there are.
     """
-    counts = here.groupby(["tool", "place", "labels"], sort=True).size()
     options = [
         (tool, place, labels)
-        for tool, place, labels in counts.index
+        for tool, place, labels in sorted(found)
         if where.items() <= {**dict(labels), "tool": tool, "place": place}.items()
     ]
     if not options:
         wanted = ", ".join(f"{k}={v}" for k, v in where.items())
-        return f"no number has {wanted}; there are {_listed(counts.index)}"
+        return f"no number has {wanted}; there are {_listed(found)}"
     fewest = min(len(labels) for _, _, labels in options)
     options = [one for one in options if len(one[2]) == fewest]
     if len({labels for _, _, labels in options}) > 1:
         return f"ambiguous; choose one with where = {{...}}: {_listed(options)}"
-    best = min(options, key=lambda one: (-counts[one], _rank(one[0]), one[1]))
+    best = min(options, key=lambda one: (-found[one], _rank(one[0]), one[1]))
     places = [one for one in options if one[0] == best[0]]
     if len(places) > 1:
         return f"ambiguous; choose one with where = {{...}}: {_listed(places)}"
@@ -511,14 +516,13 @@ def unit_level(rows: pd.DataFrame, design: Design) -> str:
     """
     if design.unit != "run":
         return design.unit
-    judged = rows[rows["variant"].isin([design.baseline, design.patched[0]])]
-    blocks = judged[judged["block"] != ""].groupby("block")["variant"].nunique()
-    if (blocks == 2).sum() >= 2:
+    sides = [rows[rows["variant"] == x] for x in (design.baseline, design.patched[0])]
+    both = set.intersection(*(set(side["block"]) for side in sides)) - {""}
+    if len(both) >= 2:
         return "run"
     for level in ("build", "boot"):
-        counts = judged.groupby("variant")[level].nunique()
-        known = bool(judged[level].ne("").all())
-        if known and len(counts) == 2 and bool((counts >= 2).all()):
+        names = [set(side[level]) for side in sides]
+        if all("" not in one and len(one) >= 2 for one in names):
             return level
     return "run"
 
@@ -531,16 +535,14 @@ def _units(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
         value = value / rows["exposure"].where(rows["exposure"] > 0)
         if value.isna().any():
             value = rows["value"]
-    rows = rows.assign(value=value)
     keys = {"build": ["build"], "boot": ["build", "boot"], "run": list(RUN_KEYS[3:])}
     level = ["variant", *keys[question.unit]]
-    if rows.duplicated([*RUN_KEYS]).any():
-        example = rows.loc[rows.duplicated([*RUN_KEYS]), "name"].iloc[0]
-        raise StudyError(
-            f"{question.key}: two values for {example}; are two runs under one name?"
-        )
+    _require_one_each(rows, question)
     if question.unit == "run":  # each is a unit of its own
-        return _of_question(rows.assign(runs=1, unit=rows["name"]), question)
+        return _of_question(
+            rows.assign(value=value, runs=1, unit=rows["name"]), question
+        )
+    rows = rows.assign(value=value)
     # a unit that reaches over several blocks lies in none of them
     alone = rows.groupby(level)["block"].transform("nunique") == 1
     rows = rows.assign(unit_block=rows["block"].where(alone, ""))
@@ -559,6 +561,16 @@ def _units(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
     return _of_question(table, question)
 
 
+def _require_one_each(rows: pd.DataFrame, question: Question) -> None:
+    keys = [*zip(*(rows[name].to_numpy() for name in RUN_KEYS), strict=True)]
+    if len(set(keys)) < len(keys):
+        (twice, _), *_ = Counter(keys).most_common(1)
+        example = rows["name"].iloc[keys.index(twice)]
+        raise StudyError(
+            f"{question.key}: two values for {example}; are two runs under one name?"
+        )
+
+
 def _of_question(table: pd.DataFrame, question: Question) -> pd.DataFrame:
     table = table.assign(
         question=question.key,
@@ -566,7 +578,8 @@ def _of_question(table: pd.DataFrame, question: Question) -> pd.DataFrame:
         workload=question.workload,
         metric=question.planned.metric.name,
     )
-    return table[list(UNIT_COLUMNS)].sort_values("order", ignore_index=True)
+    at = np.argsort(table["order"].to_numpy(), kind="stable")
+    return table[list(UNIT_COLUMNS)].iloc[at].reset_index(drop=True)
 
 
 def _mean_of(

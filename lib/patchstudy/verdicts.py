@@ -206,6 +206,7 @@ def cap_of(comparison: Comparison) -> str:
         ("not-exact", "not exact"),
         ("not-passfail", "neither 0 nor 1"),
         ("sequential", "confounded with time order"),
+        ("drift-in-order", "confounded with time order"),
         ("treatment-same", "treatment not verified"),
         ("same-build", "treatment not verified"),
         ("copied-run", "copied measurement"),
@@ -276,46 +277,52 @@ def qualifiers_of(
 
 def guarded_of(finding: Finding) -> Guarded:
     """Apply STATISTICS 3.13 to the harm: the effect in the worse direction."""
-    comparison, margin = finding.comparison, finding.margin
-    effect = comparison.effect
+    comparison, effect = finding.comparison, finding.comparison.effect
     if comparison.question.problem or not (comparison.baseline and comparison.patched):
         return Guarded.NOT_MEASURED
-    if UNEQUAL_RATE in finding.qualifiers:
+    if UNEQUAL_RATE in finding.qualifiers or cap_of(comparison):
         return Guarded.UNRESOLVED
     sign = comparison.question.planned.metric.sign
-    if comparison.change is None or margin is None or sign == 0 or cap_of(comparison):
+    if comparison.change is None or sign == 0:
         return Guarded.UNRESOLVED
     if effect is None:
-        return _guarded_outcome(finding, margin)
-    harm = -sign * effect.value
+        return _guarded_outcome(finding)
     worst = -effect.lower(ONE_SIDED) if sign > 0 else effect.upper(ONE_SIDED)
+    return _by_harm(finding, -sign * effect.value, worst)
+
+
+def _by_harm(finding: Finding, harm: float, worst: float) -> Guarded:
+    """Judge harm by its estimate and its bound; one boot of each breaks nothing.
+
+    Where the margin cannot be expressed, only what excludes any harm is safe.
+    """
     shown = finding.verdict is Verdict.WORSE
-    if worst < margin:
+    if finding.margin is None:
+        return Guarded.SAFE if worst < 0 else Guarded.UNRESOLVED
+    if worst < finding.margin:
         return Guarded.HARM if shown else Guarded.SAFE
-    adjusted = comparison.p_adjusted
+    adjusted = finding.comparison.p_adjusted
     proven = adjusted is not None and adjusted < BROKEN_P
     apart = ONE_BOOT_EACH in finding.qualifiers
-    broken = shown and proven and harm >= margin and not apart
+    broken = shown and proven and harm >= finding.margin and not apart
     return Guarded.BROKEN if broken else Guarded.UNRESOLVED
 
 
-def _guarded_outcome(finding: Finding, margin: float) -> Guarded:
+def _guarded_outcome(finding: Finding) -> Guarded:
     """Judge the harm to a share of passed units, or to an exact number."""
-    comparison, shown = finding.comparison, finding.verdict is Verdict.WORSE
-    sign, change = comparison.question.planned.metric.sign, comparison.change
+    comparison, change = finding.comparison, finding.comparison.change
+    sign = comparison.question.planned.metric.sign
     assert change is not None  # guarded_of has looked
     harm = -sign * change.value
     if comparison.question.planned.metric.kind is Kind.EXACT:
-        if shown:
-            return Guarded.HARM if harm < margin else Guarded.BROKEN
-        return Guarded.SAFE
+        if harm <= 0:
+            return Guarded.SAFE
+        if finding.margin is None:
+            return Guarded.UNRESOLVED
+        return Guarded.HARM if harm < finding.margin else Guarded.BROKEN
     narrow = share_change(comparison, 2 * ONE_SIDED - 1)
     worst = math.inf if narrow is None else max(-sign * narrow.low, -sign * narrow.high)
-    if worst < margin:
-        return Guarded.HARM if shown else Guarded.SAFE
-    adjusted = comparison.p_adjusted
-    proven = adjusted is not None and adjusted < BROKEN_P
-    return Guarded.BROKEN if shown and proven and harm >= margin else Guarded.UNRESOLVED
+    return _by_harm(finding, harm, worst)
 
 
 def claims_same(one: Finding) -> bool:

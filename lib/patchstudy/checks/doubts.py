@@ -51,6 +51,18 @@ class Material:
             if question.role in _DECIDING and not question.problem
         )
 
+    @cached_property
+    def by_variant(self) -> tuple[tuple[Question, str, pd.DataFrame], ...]:
+        """The same questions, with the units of one variant each, in order of time."""
+        found = []
+        for question, units in self.deciding:
+            variants = units["variant"].to_numpy()
+            found += [
+                (question, str(name), units[variants == name])
+                for name in sorted(set(variants))
+            ]
+        return tuple(found)
+
 
 Check = Callable[[Material], Iterator[Doubt]]
 

@@ -63,12 +63,13 @@ def layout_floor(found: Material, question: Question) -> Floor | None:
     """
     if question.planned.metric.scale is not Scale.RATIO or question.problem:
         return None
-    rows = found.runs[
-        (found.runs["metric"] == question.planned.metric.name)
-        & (found.runs["device"] == question.device)
-        & found.runs["variant"].isin(_same_source(found))
-        & (found.runs["build"] != "")
-        & (found.runs["value"] > 0)
+    rows = _built(found)
+    if len(set(rows["build"])) < FLOOR_BUILDS:
+        return None
+    rows = rows[
+        (rows["metric"] == question.planned.metric.name)
+        & (rows["device"] == question.device)
+        & (rows["value"] > 0)
     ]
     alike = [labels == question.labels for labels in rows["labels"]]
     rows = rows[np.array(alike, dtype=bool)]
@@ -82,9 +83,13 @@ def layout_floor(found: Material, question: Question) -> Floor | None:
     )
 
 
-def _same_source(found: Material) -> set[str]:
+def _built(found: Material) -> pd.DataFrame:
+    """Runs of known builds that differ in code layout only; none without a placebo."""
     design = found.study.design
-    return {design.baseline, design.placebo} if design.placebo else set()
+    if not design.placebo:
+        return found.runs.iloc[:0]
+    same = found.runs["variant"].isin([design.baseline, design.placebo])
+    return found.runs[same & (found.runs["build"] != "")]
 
 
 def _floor(workload: str, rows: pd.DataFrame) -> Floor | None:

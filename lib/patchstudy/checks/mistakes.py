@@ -4,13 +4,15 @@ Each check asks whether the files contradict what their place in the study says 
 None can prove an intention; each names the files to look at.
 """
 
+import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from patchstudy.checks.doubts import (
@@ -218,21 +220,30 @@ def _machine(capture: Capture) -> Iterator[tuple[str, str]]:
 
 def wrong_units(found: Material) -> Iterator[Doubt]:
     """Values off by the factor of one unit taken for another."""
-    for question, units in found.deciding:
+    middles: dict[tuple[str, str], float] = {}
+    for question, variant, rows in found.by_variant:
         if question.planned.metric.kind not in _RATES:
             continue
+        middles[question.key, variant] = float(np.median(rows["value"]))
+        for factor, names in _off(rows).items():
+            yield doubt_about(
+                question, "wrong-unit", Severity.CAP,
+                f"{some(names)}: {factor:.0f} times off the other {variant} units, "
+                "as one unit taken for another",
+                "look whether byte and bit, or 1000 and 1024, were mixed up",
+            )  # fmt: skip
+    yield from _wrong_between(found, middles)
+
+
+def _wrong_between(
+    found: Material, middles: Mapping[tuple[str, str], float]
+) -> Iterator[Doubt]:
+    """Variants whose medians differ by such a factor."""
+    design = found.study.design
+    for question, _ in found.deciding:
         unit = question.planned.metric.unit
-        for variant, rows in units.groupby("variant"):
-            for factor, names in _off(rows).items():
-                yield doubt_about(
-                    question, "wrong-unit", Severity.CAP,
-                    f"{some(names)}: {factor:.0f} times off the other {variant} units, "
-                    "as one unit taken for another",
-                    "look whether byte and bit, or 1000 and 1024, were mixed up",
-                )  # fmt: skip
-        design = found.study.design
         sides = [
-            units.loc[units["variant"] == one, "value"].median()
+            middles.get((question.key, one), math.nan)
             for one in (design.baseline, design.patched[0])
         ]
         if factor := _factor(*sides):
@@ -249,7 +260,7 @@ def _off(rows: pd.DataFrame) -> dict[float, list[str]]:
     """Factor -> units that lie by it off the median of three or more."""
     found: dict[float, list[str]] = {}
     if len(rows) >= 3:
-        middle = float(rows["value"].median())
+        middle = float(np.median(rows["value"]))
         for name, value in zip(rows["unit"], rows["value"], strict=True):
             if factor := _factor(middle, float(value)):
                 found.setdefault(factor, []).append(str(name))
@@ -312,19 +323,17 @@ def _time(told: object) -> datetime | None:
 
 def sorted_values(found: Material) -> Iterator[Doubt]:
     """Values that rise or fall from unit to unit without one exception."""
-    for question, units in found.deciding:
-        for variant, rows in units.groupby("variant"):
-            values = rows.sort_values("order")["value"]
-            strict = values.is_unique and len(values) >= SORTED
-            if strict and (
-                values.is_monotonic_increasing or values.is_monotonic_decreasing
-            ):
-                yield doubt_about(
-                    question, "sorted-values", Severity.DOUBT,
-                    f"the {len(values)} values of {variant} are in ascending or "
-                    "descending order: sorted by hand, or a strong drift",
-                    "give the values in the order in which they were measured",
-                )  # fmt: skip
+    for question, variant, rows in found.by_variant:
+        values = rows["value"].to_numpy(dtype=float)
+        before, after = values[:-1], values[1:]
+        one_way = (before < after).all() or (before > after).all()
+        if len(rows) >= SORTED and one_way:
+            yield doubt_about(
+                question, "sorted-values", Severity.DOUBT,
+                f"the {len(rows)} values of {variant} are in ascending or "
+                "descending order: sorted by hand, or a strong drift",
+                "give the values in the order in which they were measured",
+            )  # fmt: skip
 
 
 def rounded_values(found: Material) -> Iterator[Doubt]:

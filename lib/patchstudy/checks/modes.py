@@ -20,31 +20,28 @@ from patchstudy.units import for_people
 
 def two_modes(found: Material) -> Iterator[Doubt]:
     """A gap that parts the units of one variant into two groups (STATISTICS 3.6)."""
-    for question, units in found.deciding:
-        for variant, rows in units.groupby("variant"):
-            values = rows["value"].to_numpy(dtype=float)
-            if np.ptp(values) == 0:
-                continue
-            gap = stats.gap(values, resolution=step(rows))
-            if gap.flagged and gap.split is not None:
-                yield doubt_about(
-                    question, "two-modes", Severity.DOUBT,
-                    f"{variant} falls into two groups; the gap is {gap.ratio:.1f} "
-                    f"times as wide as the wider group. "
-                    f"{_by_variant(found, question, units, gap.split)}",
-                    "look at every run; find what sets the mode (CPU, queue, path)",
-                )  # fmt: skip
+    for question, variant, rows in found.by_variant:
+        values = rows["value"].to_numpy(dtype=float)
+        if np.ptp(values) == 0:
+            continue
+        gap = stats.gap(values, resolution=step(rows))
+        if gap.flagged and gap.split is not None:
+            yield doubt_about(
+                question, "two-modes", Severity.DOUBT,
+                f"{variant} falls into two groups; the gap is {gap.ratio:.1f} times as "
+                f"wide as the wider group. {_by_variant(found, question, gap.split)}",
+                "look at every run; find what sets the mode (CPU, queue, path)",
+            )  # fmt: skip
 
 
-def _by_variant(
-    found: Material, question: Question, units: pd.DataFrame, split: float
-) -> str:
+def _by_variant(found: Material, question: Question, split: float) -> str:
     """Say how many units of each variant lie above the gap, and whether that differs.
 
     The first patched variant is judged, so Fisher's exact test is of its units and
     those of the baseline.
     """
     design = found.study.design
+    units = found.units[found.units["question"] == question.key]
     counts = {
         name: _above(units.loc[units["variant"] == name, "value"], split)
         for name in (design.baseline, design.patched[0])

@@ -195,16 +195,15 @@ _ORDER_CAVEATS: Final = {
 
 def drift(found: Material) -> Iterator[Doubt]:
     """A trend over the session within one variant (Kendall's tau, 6 units or more)."""
-    for question, units in found.deciding:
-        for variant, rows in units.groupby("variant"):
-            values = rows.sort_values("order")["value"].to_numpy(dtype=float)
-            if len(values) < 6 or np.ptp(values) == 0:
-                continue
-            trend = stats.trend(values)
-            if trend.p_value < TREND_P:
-                yield doubt_about(
-                    question, "drift", Severity.NOTE,
-                    f"{variant} {'rises' if trend.tau > 0 else 'falls'} over the "
-                    f"session (Kendall tau {trend.tau:+.2f}, p {trend.p_value:.3f})",
-                    "compare within blocks; look for heat, load or a filling cache",
-                )  # fmt: skip
+    for question, variant, rows in found.by_variant:
+        values = rows["value"].to_numpy(dtype=float)
+        if len(values) < 6 or np.ptp(values) == 0:
+            continue
+        trend = stats.trend(values)
+        if trend.p_value < TREND_P:
+            yield doubt_about(
+                question, "drift", Severity.NOTE,
+                f"{variant} {'rises' if trend.tau > 0 else 'falls'} over the "
+                f"session (Kendall tau {trend.tau:+.2f}, p {trend.p_value:.3f})",
+                "compare within blocks; look for heat, load or a filling cache",
+            )  # fmt: skip

@@ -21,17 +21,16 @@ def ties(found: Material) -> Iterator[Doubt]:
 
 def outliers(found: Material) -> Iterator[Doubt]:
     """Units far from the others of their variant; flagged, never removed."""
-    for question, units in found.deciding:
-        for variant, rows in units.groupby("variant"):
-            values = rows["value"].to_numpy(dtype=float)
-            if len(values) < 4:
-                continue
-            far = stats.modified_z_outliers(values, resolution=step(rows))
-            if far:
-                names = [str(rows["unit"].iloc[number]) for number in far]
-                yield doubt_about(
-                    question, "outlier", Severity.NOTE,
-                    f"far from the other {variant} units, and kept in all figures "
-                    f"and tests: {some(names)}",
-                    "",
-                )  # fmt: skip
+    for question, variant, rows in found.by_variant:
+        values = rows["value"].to_numpy(dtype=float)
+        if len(values) < 4:
+            continue
+        far = stats.modified_z_outliers(values, resolution=step(rows))
+        if far:
+            names = [str(rows["unit"].iloc[number]) for number in far]
+            yield doubt_about(
+                question, "outlier", Severity.NOTE,
+                f"far from the other {variant} units, and kept in all figures "
+                f"and tests: {some(names)}",
+                "",
+            )  # fmt: skip

@@ -17,6 +17,7 @@ from patchstudy.companions import Counted, Spread, Trimmed
 from patchstudy.compare import Comparison, Summary
 from patchstudy.failures import Failures, Tally
 from patchstudy.findings import Assessment
+from patchstudy.metrics import Scale
 from patchstudy.noise import Borrowed
 from patchstudy.patchfile import Patch
 from patchstudy.report import answer, circumstances, evidence, ledger
@@ -197,7 +198,7 @@ def _summary(summary: Summary | None) -> dict[str, Any] | None:
 
 
 def _borrowed(one: Borrowed) -> dict[str, Any]:
-    """Standard deviations are of logs where the change is a ratio."""
+    """With the standard deviation as a change is written."""
     return {
         **_estimate(one.change),
         "method": one.change.method,
@@ -205,13 +206,20 @@ def _borrowed(one: Borrowed) -> dict[str, Any]:
         "level": one.lent.level,
         "groups": one.lent.groups,
         "runs": one.lent.runs,
-        "sd": one.sd,
+        "sd": _size(one.sd, one.lent.scale),
         "boots_added": one.boots,
     }
 
 
+def _size(value: float, scale: Scale) -> float | None:
+    """Bring a size from logs to a ratio less 1; null where that has no end."""
+    if scale is Scale.DIFFERENCE:
+        return _finite(value)
+    return math.expm1(value) if value < 700 else None
+
+
 def _noise(assessment: Assessment) -> dict[str, Any]:
-    """What another study says of the noise; half widths on the analysis scale."""
+    """What another study says of the noise; widths as changes are written."""
     other = assessment.study.noise
     return {
         "study": other and other.name,
@@ -225,9 +233,9 @@ def _noise(assessment: Assessment) -> dict[str, Any]:
                 "from": x.noise.study,
                 "units": x.noise.units,
                 "paired": x.noise.paired,
-                "half_width": x.noise.half_width,
-                "least_margin": x.noise.least_margin,
-                "margin": x.margin,
+                "half_width": _size(x.noise.half_width, x.noise.scale),
+                "least_margin": _size(x.noise.least_margin, x.noise.scale),
+                "margin": _size(x.margin, x.noise.scale),
                 "testable": x.can,
             }
             for x in assessment.tested

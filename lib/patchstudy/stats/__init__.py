@@ -16,7 +16,7 @@ from patchstudy.stats.nested import (
     optimal_repetitions,
     variance_components,
 )
-from patchstudy.stats.order import Trend, effective_size, lag1, trend
+from patchstudy.stats.order import Slope, Trend, effective_size, lag1, slope, trend
 from patchstudy.stats.power import detectable_change, needed_n
 from patchstudy.stats.proportions import (
     dispersion,
@@ -54,6 +54,7 @@ __all__ = [
     "Estimate",
     "Gap",
     "PermutationTest",
+    "Slope",
     "Superiority",
     "Trend",
     "VarianceComponents",
@@ -85,6 +86,7 @@ __all__ = [
     "quotient",
     "resolution_floor",
     "sign_flip_p",
+    "slope",
     "smallest_blocked_p",
     "smallest_permutation_p",
     "smallest_sign_flip_p",

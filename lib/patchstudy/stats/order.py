@@ -1,10 +1,12 @@
 """What the order of the values tells: drift, and how much each repeats the last."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 from scipy.stats import kendalltau
 
 from patchstudy.stats.arrays import finite, spread
@@ -42,6 +44,51 @@ def trend(values: ArrayLike) -> Trend:
         return Trend(tau=0.0, p_value=1.0)
     tau, p_value = kendalltau(np.arange(array.size), array)
     return Trend(tau=float(tau), p_value=float(p_value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slope:
+    """A straight line through values over places, by least squares.
+
+    Attributes
+    ----------
+    value, standard_error
+        Per place.
+    df
+        Degrees of freedom: two less than there are values.
+    """
+
+    value: float
+    standard_error: float
+    df: float
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p of no slope; 0 where the values lie on the line."""
+        if self.standard_error == 0:
+            return 0.0 if self.value else 1.0
+        return float(2 * special.stdtr(self.df, -abs(self.value) / self.standard_error))
+
+
+def slope(values: ArrayLike, places: ArrayLike) -> Slope:
+    """Fit a straight line.
+
+    Raises
+    ------
+    ValueError
+        With fewer than three values, not as many places, or all places the same.
+    """
+    y = finite(values, least=3, what="values")
+    x = finite(places, least=3, what="places")
+    if x.size != y.size or np.ptp(x) == 0:
+        raise ValueError("places: give one for each value, not all the same")
+    away = x - x.mean()
+    squares = float(away @ away)
+    value = float(away @ (y - y.mean())) / squares
+    rest = y - y.mean() - value * away
+    df = float(y.size - 2)
+    error = math.sqrt(float(rest @ rest) / df / squares)
+    return Slope(value=value, standard_error=error, df=df)
 
 
 def lag1(values: ArrayLike) -> float:
