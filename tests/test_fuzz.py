@@ -60,6 +60,13 @@ FOUND = {
     b"   10      context-switches" + b" " * 500_000 + b"x\n\n 0.1 seconds time "
     b"elapsed\n",
     "ethtool -S, a blank that is none": b"NIC statistics:\n     rx_bytes:\x1d 370\n",
+    "perf script, many blanks": b"a 1 [000] 1.0: cycles:\n\t1 f (x)\n\n  s"
+    + b" " * 1_000_000 + b"\n\na 1 [000] 2.0: cycles:\n\t1 f (x)\n",
+    "bpftrace, no number": b'{"type": "hist", "data": {"@": [{"min": {}, "count": 1}]}'
+    b"}\n",
+    "iperf3, without end": b'{"event":"start","data":{"version":"iperf 3.17"}}\n'
+    b'{"event":"interval","data":{"streams":[],"sum":{"start":0,"end":1e999,"seconds":1,'
+    b'"bytes":9,"bits_per_second":72,"sender":true}}}\n',
     "hist with letters": b"# trigger info: hist:keys=a\n{ a: 1 } hitcount: 2aa\n",
     "drops without digits": b"dropwatch> start\nx drops at tcp_v_rcv+a (xffff) [s]\n",
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """Names and addresses of raw files stay out of what is sent around, if wished."""
 
 import json
+import shutil
 
 import pytest
 
@@ -78,6 +79,58 @@ def test_the_numbers_are_those_of_the_raw_files(study):
         one.comparison.change for one in hidden.findings
     ]
     assert plain.study.files == hidden.study.files
+
+
+#: What a fact says, and what of it no report may say.
+FACTS = {
+    "serial_number": ("SN12345678", "SN12345678"),
+    "imei": (356938035643809, "356938035643809"),
+    "machine_id": ("0123456789abcdef0123456789abcdef", "0123456789abcdef"),
+    "product_uuid": ("11111111-2222-3333-4444-555555555555", "11111111"),
+    "kernel_log": ("usb 1-1: SerialNumber: XK77123", "XK77123"),
+    "cmdline": ("root=PARTUUID=0badcafe-01 ro", "0badcafe"),
+    "switch": ("port of dead.beef.0002", "dead.beef"),
+    "own": ("fe80::dcad:beff:feef:3 dev eth0", "dcad:beff"),
+    "peer6": ("2a00::77", "2a00::77"),
+    "owner": ("Jane Doe", "Jane Doe"),
+    "login": ("jdoe2", "jdoe2"),
+}
+
+
+def test_serial_numbers_persons_and_what_is_made_of_a_mac_address_go(study):
+    for path in study.rglob("*.run.json"):
+        told = json.loads(path.read_text()) | {k: v for k, (v, _) in FACTS.items()}
+        path.write_text(json.dumps(told))
+    told = everything(assess(hide(open_study(study))))
+    assert [one for _, one in FACTS.values() if one in told] == []
+    assert [one for one in SECRETS if one in told] == []
+
+
+def test_a_host_in_the_name_of_a_file_or_of_a_process_goes(study):
+    for path in sorted(study.rglob("*.x.csv")):
+        path.rename(path.with_name("t.labserver7.csv"))
+    boot = study / "d/baseline/boot-01"
+    (boot / "profile-01").mkdir()
+    stacks = "labserver7-job;main;labserver7 9\nswapper;idle 1\n"
+    (boot / "profile-01/t.labserver7.folded").write_text(stacks)
+    (boot / "run-01/t.labserver7.txt").write_text("no tool wrote this")
+    found = hide(open_study(study))
+    told = everything(assess(found)) + repr(found.leftovers)
+    assert "labserver7" not in told
+    assert "d/baseline/boot-01/run-01/t.host-1.csv" in found.files
+
+
+def test_whose_home_a_study_lies_in_is_told_only_without_redact(study, tmp_path):
+    home = tmp_path / "home" / "jdoe"
+    home.mkdir(parents=True)
+    shutil.copytree(study, home / "driver" / "patch")
+    out = tmp_path / "out"
+    order = ["report", str(home), "-o", str(out), "--quiet", "--redact"]
+    assert main(order) == 0
+    for path in sorted((out / "driver/patch").glob("report.*")):
+        assert b"jdoe" not in path.read_bytes(), path
+    place = str(home / "driver" / "patch")
+    assert main(["verify", str(out), "--data", place]) == 0
 
 
 def test_nothing_to_hide_changes_nothing(data):

@@ -12,17 +12,17 @@ from typing import Final, TypeVar
 from patchstudy.blocks.large import decoded
 
 HEADER: Final = re.compile(
-    rb"\s*(?P<comm>\S.{0,63}?)\s+-?\d+(?:/-?\d+)?\s+"  # comm, pid/tid
-    rb"(?:\[\d+\]\s+)?(?:[KUHGgMESu]{1,6}\s+)?"  # cpu, misc
-    rb"(?:(?P<time>\d+\.\d+):\s+)?"
-    rb"(?:(?P<period>\d+)\s+)?"
-    rb"(?P<event>[^\s\d\[]\S*):(?:\s+(?P<rest>.*))?$"
+    rb"\s*+(?P<comm>\S.{0,63}?)\s++-?\d+(?:/-?\d+)?\s++"  # comm, pid/tid
+    rb"(?:\[\d+\]\s++)?(?:[KUHGgMESu]{1,6}\s++)?"  # cpu, misc
+    rb"(?:(?P<time>\d+\.\d+):\s++)?"
+    rb"(?:(?P<period>\d+)\s++)?"
+    rb"(?P<event>[^\s\d\[]\S*):(?:\s++(?P<rest>.*))?$"
 )
 #: With other fields: any of them may be absent, and nothing stands behind the event.
 _FEWER: Final = re.compile(
-    rb"(?P<comm>\S.{0,63}?|)(?:\s*\b-?\d+(?:/-?\d+)?)?(?:\s*\[\d+\])?"
-    rb"(?:\s*\b(?P<time>\d+\.\d+):)?(?:\s*\b(?P<period>\d+))?"
-    rb"(?:\s*\b(?P<event>[^\s\d\[]\S*):)?(?P<rest>)\s*$"
+    rb"(?P<comm>\S.{0,63}?|)(?:\s*+\b-?\d+(?:/-?\d+)?)?(?:\s*+\[\d+\])?"
+    rb"(?:\s*+\b(?P<time>\d+\.\d+):)?(?:\s*+\b(?P<period>\d+))?"
+    rb"(?:\s*+\b(?P<event>[^\s\d\[]\S*):)?(?P<rest>)\s*+$"
 )
 _RECORD: Final = re.compile(rb"PERF_RECORD_[A-Z]")
 _LOST: Final = re.compile(rb"PERF_RECORD_LOST\w*:?.*?\blost(?: samples)?:? (\d{1,18})")
@@ -30,7 +30,7 @@ _FRAME: Final = re.compile(rb"\s*[0-9a-f]{1,16}(?:[ \t]+(\S.*)?)?$")
 INDENTED: Final = re.compile(rb"(?:\t| {4,})\s*[0-9a-f]{1,16} \S")
 ONE_LINE: Final = re.compile(rb"\s*[0-9a-f]{1,16}[ \t]+\S.*\)\s*$")
 #: Branches: ``from/to/P/-/-/5``, any number of them.
-_BRANCHES: Final = re.compile(rb"(?:\s+[^\s/()]+(?:/[^\s/()]*){5,8}(?=\s|$))+\s*$")
+_BRANCHES: Final = re.compile(rb"(?:\s++[^\s/()]+(?:/[^\s/()]*){5,8}(?=\s|$))+\s*+$")
 _ADDRESS: Final = re.compile(rb"[0-9a-f]{1,16}")
 #: Symbol, offset and object without anything that could be taken for another.
 _EASY: Final = re.compile(rb"[^\s+()]+(?:\+0x[0-9a-f]+)? \([^\s()]+\)")

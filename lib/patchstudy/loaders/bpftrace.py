@@ -221,12 +221,12 @@ def _entry(maps: _Maps, place: tuple[str, str], one: object) -> None:
     elif isinstance(one, list) and all(isinstance(part, dict) for part in one):
         maps.hists[place] = [
             {
-                word: int(bucket[word])
+                word: bucket[word]
                 for word in ("min", "max", "count")
-                if word in bucket
+                if isinstance(bucket.get(word), int)
             }
             for bucket in one
-            if isinstance(bucket, dict) and "count" in bucket
+            if isinstance(bucket, dict) and isinstance(bucket.get("count"), int)
         ]
     elif isinstance(one, dict) and isinstance(one.get("count"), int):
         maps.value(name, key, one["count"])

@@ -486,7 +486,8 @@ def _are_whole(
 ) -> bool:
     """Say whether every interval has a length, and bytes that can be."""
     lasting = min(starts) >= 0 and all(map(lt, starts, ends)) and min(lengths) > _SHORT
-    return lasting and min(sizes) >= 0 and max(sizes) < _ABSURD
+    bounded = all(max(one) < _ABSURD for one in (sizes, ends, lengths))
+    return lasting and min(sizes) >= 0 and bounded
 
 
 def _spans_of_some(sums: list[dict[str, object]]) -> _Spans:

@@ -1,10 +1,11 @@
 """The runs behind the numbers: each with its values and its raw files."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pandas as pd
 
@@ -13,7 +14,7 @@ from patchstudy.findings import Assessment
 from patchstudy.metrics import Kind
 from patchstudy.report.table import Column, Linked, Table
 from patchstudy.sentences import shared_unit
-from patchstudy.study import Role
+from patchstudy.study import Role, Study
 from patchstudy.tables import series
 from patchstudy.units import significant
 
@@ -131,11 +132,10 @@ def _table(
         if (one.question.device, one.question.workload) == (device, workload)
     }
     names = [f"{name} [{unit}]" if unit else name for name, (_, unit) in units.items()]
-    folder = assessment.study.folder
     rows = tuple(
         (
             str(one.order), one.variant, one.block or "-", one.name,
-            *_values(one, units), _raw(one.files, folder),
+            *_values(one, units), _raw(one.files, assessment.study),
         )
         for one in members
     )  # fmt: skip
@@ -154,11 +154,14 @@ def _values(one: Line, units: Mapping[str, tuple[float, str]]) -> Iterable[str]:
         yield "-" if value is None else significant(value / scale)
 
 
-def _raw(files: Mapping[str, str], folder: Path) -> str:
+def _raw(files: Mapping[str, str], study: Study) -> str:
     """Links to the raw files, by the rest of their names and the sha256."""
-    links = [
-        (_short(path, digest), address(folder, path)) for path, digest in files.items()
-    ]
+    shown = {path: _short(path, digest) for path, digest in files.items()}
+    links = [(text, address(study.folder, path)) for path, text in shown.items()]
+    # Of a redacted report a path may be renamed: it leads nowhere.
+    there = (unquote(to, errors="surrogateescape") for _, to in links)
+    if study.hidden and not all(map(os.path.exists, there)):
+        return ", ".join(shown.values())
     return Linked(*links) if links else "-"
 
 

@@ -1,13 +1,15 @@
 """One report from its study, and the page that lists all: bytes by file name."""
 
+import json
 import re
 import time
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
-from nbformat import NotebookNode, writes
+from nbformat import NotebookNode, reads, writes
 
 from patchstudy.errors import PatchstudyError, StudyError, printable
 from patchstudy.report import files, fresh, handed
@@ -22,6 +24,7 @@ _TITLE: Final = re.compile(r"\A# [^\n]*")
 _DIGEST: Final = re.compile(r"report\.json\): sha256 ([0-9a-f]{64})")
 #: Errors whose text is a line for people.
 _OURS: Final = ("CaptureError", "GrainError", "StudyError", "UnknownToolError")
+_HOME: Final = re.compile(r"\b(home|Users)/[^/]+")
 _EXTENSION: Final = {"html": "html", "pdf": "pdf", "text": "txt"}
 
 
@@ -106,7 +109,7 @@ def _pages(task: Task, title: str) -> tuple[dict[str, bytes], dict[str, str]]:
     for notebook in task.order.added:
         run = _run(task, notebook)
         try:
-            done = execute(run)
+            done = _without_login(execute(run), task)
         except StudyError as error:
             problem = str(error).replace(task.place, str(task.folder))
             failed[notebook.name] = printable(f"{task.study}: {problem}")
@@ -131,9 +134,25 @@ def _executed(task: Task) -> tuple[NotebookNode, Mapping[str, Any]]:
         # Ours tell people what to do as they are, of a folder as people named it.
         lines = error.value.replace(task.place, str(task.folder)).splitlines()
         raise StudyError("\n".join(map(printable, lines))) from error
+    done = _without_login(done, task)
     told = done.cells.pop().outputs[-1].data[handed.MIME]
     _require_same(done, str(told["digest"]), task.order.notebook)
     return done, told
+
+
+def _without_login(done: NotebookNode, task: Task) -> NotebookNode:
+    """Hide whose home a study lies in, where names are to be kept out of the report."""
+    place, other = task.place, _HOME.sub(r"\1/user", task.place)
+    if not task.order.redact or place == other:
+        return done
+    text = writes(done)
+    for form in (quote, _in_json):
+        text = text.replace(form(place), form(other))
+    return reads(text, as_version=4)
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _run(task: Task, notebook: Path, last: str = "") -> Run:

@@ -1,32 +1,53 @@
-"""Keep names of hosts and users, and addresses, that raw files hold out of a report.
+"""Keep names of hosts and users, addresses and serial numbers out of a report.
 
-The raw files stay as they are, and so do the names that the study itself gives: paths,
-devices, variants, workloads and whatever ``study.toml`` says.
+They are looked for in what the raw files say, and replaced there, in symbols of
+profiles and in the paths of files. The raw files stay as they are, and so do the names
+that the study itself gives: devices, variants, workloads, whatever ``study.toml`` says,
+and the subject of the patch.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, Final
 
-from patchstudy.records import Measurement
+from patchstudy.records import Measurement, Profile
 from patchstudy.study.folder import Source, Study
 
 #: Facts that hold the name of a host.
 _HOSTS: Final = frozenset({"hostname", "nodename", "host"})
+#: Facts that hold the name of a user, and those that tell one machine from another.
+_PERSONS: Final = re.compile(
+    r"(?i)(?:user|login|owner|author|operator|account|e?mail|tester)(?:[ _-]?name)?"
+)
+_SERIALS: Final = re.compile(
+    r"(?i).*(?:serial|asset|machine[ _-]?id|hostid)(?:[ _-]?(?:number|no|tag|id))?"
+    r"|(?:imei|imsi|iccid|meid|esn|msisdn)(?:[ _-]?(?:number|sv))?|(?:.*_)?uuid"
+)
+#: The same within a text.
+_SERIAL: Final = re.compile(
+    r"(?i)\b(?:serial(?:[ _-]?(?:number|no))?|imei|imsi|iccid|meid|machine[ _-]?id)"
+    r"\b\s*[:=]\s*([\w./-]{4,64})"
+    r"|\b(?:part)?uuid\s*[:=]\s*([0-9a-f-]{8,36})(?![0-9a-f-])"
+)
 #: Names that tell nothing, and names too short to be looked for in a text.
 _NO_NAMES: Final = frozenset({"localhost", "(none)", "none", "unknown", "root"})
 _SHORTEST: Final = 3
+#: A number of fewer digits is no serial number, and may be a measured value.
+_LONG_NUMBER: Final = 8
 
 _MAC: Final = re.compile(
     r"(?<![0-9A-Fa-f:.-])(?:[0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}"
     r"(?![0-9A-Fa-f:-])"
 )
+_DOTTED_MAC: Final = re.compile(
+    r"(?<![\w.])(?=[\d.]*[A-Fa-f])(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}(?![\w]|\.\w)"
+)
 _IPV4: Final = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)")
 _IPV6: Final = re.compile(
-    r"(?<![\w:.])(?:[0-9A-Fa-f]{1,4}:){2,7}(?::?[0-9A-Fa-f]{1,4}){0,7}(?![\w:])"
-    r"|(?<![\w:.])(?:[0-9A-Fa-f]{1,4}:){1,7}:(?![\w:])"
+    r"(?<![\w:.])(?=[0-9A-Fa-f]*:[0-9A-Fa-f]*:)[0-9A-Fa-f:]{3,39}(?![\w:])"
 )
 _USERS: Final = (
     re.compile(r"(?:/home/|/Users/|\\Users\\)([A-Za-z0-9._-]+)"),
@@ -38,8 +59,9 @@ _LOGIN: Final = re.compile(r"(?<![\w.@-])[A-Za-z_][\w.-]*@([A-Za-z0-9][\w.-]*)")
 def hide(study: Study, *, wanted: bool = True) -> Study:
     """Return the study with every host, user and address of its raw files renamed.
 
-    Hosts become ``host-1``, users ``user-1``, MAC addresses ``mac-1`` and public IP
-    addresses ``address-1``; a name is the same wherever it stands, and counts in the
+    Hosts become ``host-1``, users ``user-1``, MAC addresses ``mac-1``, public IP
+    addresses and those made from a MAC address ``address-1``, serial numbers, IMEI and
+    UUID ``serial-1``; a name is the same wherever it stands, and counts in the
     order of the alphabet. Private, local and documentation addresses stay. A name
     that the study itself uses stays as well: hiding ``router`` would spoil the report.
 
@@ -50,7 +72,7 @@ def hide(study: Study, *, wanted: bool = True) -> Study:
     """
     if not wanted:
         return study
-    found: dict[str, set[str]] = {"host": set(), "user": set()}
+    found: dict[str, set[str]] = {"host": set(), "user": set(), "serial": set()}
     addresses: dict[str, set[str]] = {"mac": set(), "address": set()}
     studies = (study, study.noise) if study.noise else (study,)
     for name, text in (one for each in studies for one in _texts(each)):
@@ -77,15 +99,13 @@ def _hideable(names: Iterable[str], own: set[str]) -> set[str]:
         for one in names
         if len(one) >= _SHORTEST
         and one.lower() not in _NO_NAMES | own
-        and not one.replace(".", "").isdigit()
+        and (len(one) >= _LONG_NUMBER or not one.replace(".", "").isdigit())
     }
 
 
 def _own_words(study: Study) -> set[str]:
     """Words of the design and of the factors of the runs, in small letters."""
-    design = study.design
-    told = [study.name, design.question, design.setting, *design.variants]
-    told += [text for _, text in _strings("", dict(design.devices))]
+    told = [study.name, repr(study.design)]
     for run in study.runs:
         told += [run.device, run.workload, run.name]
     words = {one.lower() for text in told for one in re.split(r"[^\w.-]+", text)}
@@ -117,6 +137,8 @@ def _texts(study: Study) -> Iterator[tuple[str, str]]:
 def _strings(name: str, value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield name, value
+    elif isinstance(value, int) and _SERIALS.fullmatch(name):
+        yield name, str(value)
     elif isinstance(value, Mapping):
         for key, one in value.items():
             yield "", str(key)
@@ -137,13 +159,19 @@ def _note(
         names["host"].add(text)
     if name == "system_info" and len(words := text.split()) > 2:
         names["host"].add(words[1])
+    if _PERSONS.fullmatch(name):
+        names["user"].add(text.strip())
+    if _SERIALS.fullmatch(name):
+        names["serial"].add(text.strip())
+    names["serial"].update(x[1] or x[2] for x in _SERIAL.finditer(text))
     for pattern in _USERS:
         names["user"].update(pattern.findall(text))
     names["host"].update(x for x in _LOGIN.findall(text) if not _address(x))
-    addresses["mac"].update(one[0] for one in _MAC.finditer(text))
+    for pattern in (_MAC, _DOTTED_MAC):
+        addresses["mac"].update(one[0] for one in pattern.finditer(text))
     for pattern in (_IPV4, _IPV6):
         addresses["address"].update(
-            one[0] for one in pattern.finditer(text) if _is_public(one[0])
+            one[0] for one in pattern.finditer(text) if _tells(one[0])
         )
 
 
@@ -155,11 +183,16 @@ def _address(text: str) -> bool:
     return True
 
 
-def _is_public(text: str) -> bool:
+def _tells(text: str) -> bool:
+    """Tell whether an address is public, or holds a MAC address."""
     try:
-        return ip_address(text).is_global
+        found = ip_address(text)
     except ValueError:
         return False
+    if found.version == 4:
+        return found.is_global
+    unicast = found.packed[0] >> 5 == 1  # 2000::/3: all that is handed out
+    return (found.is_global and unicast) or found.packed[11:13] == b"\xff\xfe"
 
 
 # ---- and the study without it -------------------------------------------------------
@@ -187,24 +220,36 @@ def _with(
             replace(
                 run,
                 facts=rename(run.facts),
-                sources=tuple(_hidden_source(one, rename) for one in run.sources),
+                sources=tuple(
+                    _hidden_source(one, study.folder, rename) for one in run.sources
+                ),
             )
             for run in study.runs
         ),
-        facts=tuple(replace(one, text=rename(one.text)) for one in study.facts),
-        leftovers=tuple(
-            replace(one, reason=rename(one.reason)) for one in study.leftovers
+        facts=tuple(
+            replace(one, name=rename(one.name), text=rename(one.text))
+            for one in study.facts
         ),
+        leftovers=tuple(
+            replace(one, path=rename(one.path), reason=rename(one.reason))
+            for one in study.leftovers
+        ),
+        files={rename(path): digest for path, digest in study.files.items()},
     )
 
 
-def _hidden_source(source: Source, rename: Callable[[Any], Any]) -> Source:
+def _hidden_source(
+    source: Source, folder: Path, rename: Callable[[Any], Any]
+) -> Source:
     """Rename in all that a file says; metrics, codes and tools keep their names."""
     told = source.capture
     return replace(
         source,
+        place=rename(source.place),
         capture=replace(
             told,
+            path=folder / rename(told.path.relative_to(folder).as_posix()),
+            profiles=tuple(_hidden_profile(one, rename) for one in told.profiles),
             command=rename(told.command),
             facts=rename(told.facts),
             workload=rename(told.workload),
@@ -216,6 +261,15 @@ def _hidden_source(source: Source, rename: Callable[[Any], Any]) -> Source:
             measurements=tuple(_relabelled(one, rename) for one in told.measurements),
         ),
     )
+
+
+def _hidden_profile(one: Profile, rename: Callable[[Any], Any]) -> Profile:
+    stacks = tuple(
+        stack if (frames := rename(stack.frames)) == stack.frames
+        else replace(stack, frames=frames)
+        for stack in one.stacks
+    )  # fmt: skip
+    return replace(one, stacks=stacks)
 
 
 def _relabelled(one: Measurement, rename: Callable[[Any], Any]) -> Measurement:
@@ -231,4 +285,6 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - 
         return {_mapped(k, change): _mapped(x, change) for k, x in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(_mapped(one, change) for one in value)
+    if isinstance(value, int) and value >= 10 ** (_LONG_NUMBER - 1):
+        return changed if (changed := change(str(value))) != str(value) else value
     return value
