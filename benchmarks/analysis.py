@@ -27,8 +27,8 @@ from patchstudy.study import Study, open_study
 
 UNITS: Final = 20  # of each variant
 COUNT: Final = 12
-#: Times the CPU time of SciPy's test alone; some 20 were measured.
-LIMIT: Final = 50
+#: Times the CPU time of SciPy's test alone; some 15 were measured.
+LIMIT: Final = 40
 #: Metrics that are compared as ratios and have a better direction, first.
 NAMES: Final = tuple(
     sorted(
