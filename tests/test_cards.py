@@ -29,7 +29,7 @@ def test_an_assessment_shows_its_decision_and_why(assessed):
     html, text = shown(assessed("qmi_wwan/tx-skb-orphan"))
     assert re.match(r"qmi_wwan/tx-skb-orphan: veto\n  why  +A guard|qmi", text)
     assert re.search(r"\n  findings  ", text)
-    assert "+91.27 pp" in html
+    assert "+91.269 pp" in html
 
 
 def test_a_comparison_and_a_finding_show_the_change(assessed):

@@ -24,7 +24,7 @@ from patchstudy.noise import Bank, Borrowed, Noise
 from patchstudy.records import Caveat, Severity
 from patchstudy.study import Design, Margin, Planned, Role, is_published
 from patchstudy.tables import UNIT_COLUMNS, UNIT_GRAIN, Question
-from patchstudy.units import for_people
+from patchstudy.units import for_people, with_interval
 
 #: Sensitivity note: the mean-based and the rank-based p disagree (STATISTICS 3.3).
 SENSITIVE_LOW: Final = 0.05
@@ -145,7 +145,7 @@ class Comparison(Carded):
         ends = (self.change.value, self.change.low, self.change.high)
         level = f"{100 * self.change.confidence:g} %"
         if self.scale is Scale.RATIO:
-            value, low, high = (f"{100 * one:+.3g}" for one in ends)
+            value, low, high = with_interval(*(100 * one for one in ends), floor=-100.0)
             return f"{value} % [{low}, {high}], {level} interval"
         value, low, high = (f"{one:+.4g}" for one in ends)
         unit = self.question.planned.metric.unit
@@ -862,7 +862,7 @@ def in_numbers(change: stats.Estimate, scale: Scale) -> str:
     """Write a change plainly: ``+0.1 % [-0.3, +0.5]``."""
     size, unit = (100.0, " %") if scale is Scale.RATIO else (1.0, "")
     numbers = (change.value, change.low, change.high)
-    value, low, high = (f"{size * number:+.2g}" for number in numbers)
+    value, low, high = with_interval(*(size * number for number in numbers))
     return f"{value}{unit} [{low}, {high}]"
 
 

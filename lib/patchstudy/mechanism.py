@@ -21,7 +21,7 @@ from patchstudy.records import Measurement
 from patchstudy.reported import Report, ReportCell, reported_cells
 from patchstudy.stats import Estimate
 from patchstudy.study import Planned, Role, Run, Source, Study
-from patchstudy.units import for_people, prefix, significant
+from patchstudy.units import for_people, prefix, significant, with_interval
 
 #: Part of what there was from which a symbol or an event counts as gone.
 GONE: Final = 0.01
@@ -396,7 +396,7 @@ def _replicates(
     unit, per = units
     ends = (change.value, change.low, change.high)
     scale, shown = prefix(max(map(abs, ends)), unit) if unit != "%" else (0.01, "pp")
-    value, low, high = (f"{x / scale:+.3g}" for x in ends)
+    value, low, high = with_interval(*(x / scale for x in ends))
     shown = "" if shown == "1" else f" {shown}"
     return f"{several}, change {value}{shown}{per} [{low}, {high}]"
 

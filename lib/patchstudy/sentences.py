@@ -28,7 +28,7 @@ from patchstudy.failures import Failures
 from patchstudy.metrics import Kind, Scale
 from patchstudy.noise import Borrowed
 from patchstudy.study import Planned, Role
-from patchstudy.units import prefix, significant
+from patchstudy.units import prefix, significant, with_interval
 from patchstudy.verdicts import (
     AT_LEAST,
     LAYOUT_NOISE,
@@ -67,9 +67,13 @@ def change_in_words(comparison: Comparison) -> str:
     else:
         scale, unit = difference_unit(comparison)
     numbers = [value / scale for value in (change.value, change.low, change.high)]
-    digits = _decimals(numbers[2] - numbers[1], numbers[0])
-    value, low, high = (f"{number:+.{digits}f}" for number in numbers)
+    value, low, high = with_interval(*numbers, floor=floor_of(comparison.scale))
     return f"{value} {unit} [{low}, {high}]".replace("  ", " ")
+
+
+def floor_of(scale: Scale) -> float:
+    """Return the change in percent that no ratio reaches; a difference has none."""
+    return -100.0 if scale is Scale.RATIO else -math.inf
 
 
 def _exact_in_words(comparison: Comparison, change: stats.Estimate) -> str:
@@ -98,18 +102,6 @@ def difference_unit(comparison: Comparison) -> tuple[float, str]:
     """Unit in which a difference is written: points for shares, a prefix else."""
     scale, unit = shared_unit(comparison)
     return scale, {"%": "pp", "% of pkts": "pp"}.get(unit, unit)
-
-
-def _decimals(width: float, value: float) -> int:
-    """Digits after the point: two of the interval's width, at most four of the value.
-
-    Never more than three, which is a thousandth of a percent.
-    """
-    if not (math.isfinite(width) and width > 0):
-        return 2
-    by_width = 1 - math.floor(math.log10(width))
-    by_value = 3 - math.floor(math.log10(abs(value))) if value else 3
-    return min(3, max(0, min(by_width, by_value)))
 
 
 def shared_unit(comparison: Comparison) -> tuple[float, str]:

@@ -4,6 +4,7 @@ Base units: ``bit/s``, ``byte``, ``s``, ``packet/s``, ``1/s``, ``s/byte``,
 ``s/packet`` and ``1`` (a count or a share).
 """
 
+import math
 from typing import Final
 
 _FACTOR: Final[dict[str, tuple[float, str]]] = {
@@ -145,3 +146,71 @@ def significant(value: float, *, digits: int = 4) -> str:
     if "e" in text:
         return f"{value:.{digits - 1}e}" if abs(value) < 1 else f"{value:.0f}"
     return text.rstrip(".")
+
+
+def with_interval(
+    value: float, low: float, high: float, *, floor: float = -math.inf
+) -> tuple[str, str, str]:
+    """Write a change and the ends of its interval, with the digits that tell something.
+
+    Two digits of the interval's width, but at most four of the value and three behind
+    the point, as long as both ends differ; of an end above a thousand none behind the
+    width's. An interval too narrow for that is rounded outwards. Nothing has no sign.
+
+    Parameters
+    ----------
+    floor
+        What no change can reach, as -100 of a ratio in percent: no end is rounded to
+        it.
+
+    Examples
+    --------
+    >>> with_interval(5.9321, 5.6121, 6.2521)
+    ('+5.93', '+5.61', '+6.25')
+    >>> with_interval(32.1, -97.64, 5535.2, floor=-100)
+    ('+32', '-98', '+5500')
+    >>> with_interval(-0.04, -0.34, 0.25)
+    ('-0.04', '-0.34', '+0.25')
+    >>> with_interval(0.00004, -0.00002, 0.0001)
+    ('0', '-0.001', '+0.001')
+    """
+    width = high - low
+    if not (math.isfinite(width) and width > 0):
+        return _signed(value, 2), _signed(low, 2), _signed(high, 2)
+    if width < 10.0**-_MOST_DECIMALS:
+        outward = 10**_MOST_DECIMALS
+        low = math.floor(low * outward) / outward
+        high = math.ceil(high * outward) / outward
+        digits = _MOST_DECIMALS
+        return _signed(value, digits), _signed(low, digits), _signed(high, digits)
+    digits = _decimals(width, value)
+    return (
+        _signed(value, digits),
+        _signed(low, _clear(low, floor, digits)),
+        _signed(high, digits),
+    )
+
+
+_MOST_DECIMALS: Final = 3
+
+
+def _decimals(width: float, value: float) -> int:
+    """Digits behind the point; negative ones leave out digits before it."""
+    distinct = -math.floor(math.log10(width))
+    by_value = 3 - math.floor(math.log10(abs(value))) if value else _MOST_DECIMALS
+    return min(_MOST_DECIMALS, distinct + 1, max(by_value, distinct))
+
+
+def _clear(end: float, floor: float, digits: int) -> int:
+    """Return so many digits that an end is not rounded to what cannot be reached."""
+    kept = max(digits, 0)
+    while end > floor and round(end, kept) <= floor and kept < _MOST_DECIMALS:
+        kept += 1
+    return kept if kept > 0 else digits
+
+
+def _signed(value: float, digits: int) -> str:
+    """Write a number with its sign; digits before the point go from a thousand on."""
+    shown = digits if abs(value) >= 1000 else max(digits, 0)
+    rounded = round(value, shown) if math.isfinite(value) else value
+    return "0" if rounded == 0 else f"{rounded:+.{max(shown, 0)}f}"

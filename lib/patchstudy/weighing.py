@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from patchstudy.stats import Estimate
+from patchstudy.units import with_interval
 
 #: Part explained below which a cause is no cause, and from which it is the main one.
 LITTLE: Final = 0.1
@@ -187,7 +188,9 @@ def change_in_words(one: Estimate) -> str:
     """Write a change in percent with its interval, or say that there is none."""
     if not bounded(one):
         return f"{100 * one.value:+.1f} % ({_NONE})"
-    return f"{100 * one.value:+.1f} % [{100 * one.low:+.1f}, {100 * one.high:+.1f}]"
+    numbers = (100 * x for x in (one.value, one.low, one.high))
+    value, low, high = with_interval(*numbers, floor=-100.0)
+    return f"{value} % [{low}, {high}]"
 
 
 def part_in_words(one: Estimate) -> str:

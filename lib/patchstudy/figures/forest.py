@@ -13,6 +13,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from patchstudy.figures import theme
+from patchstudy.units import with_interval
 
 _COLUMNS: Final = (
     "name", "device", "role", "change", "low", "high", "margin", "axis", "verdict",
@@ -207,15 +208,13 @@ def _words(axes: Axes, row: dict) -> None:
 
 
 def _numbers(row: dict) -> str:
-    """Change and interval, with two digits of the width of the interval."""
+    """Change and interval, as all other outputs write them."""
     if not np.isfinite(row["change"]):
         return ""
-    width = row["high"] - row["low"]
-    narrow = np.isfinite(width) and width > 0
-    digits = min(4, max(0, 1 - int(np.floor(np.log10(width))))) if narrow else 2
+    floor = -100.0 if row["axis"] == "%" else -np.inf
     value, low, high = (
-        f"{row[one]:+.{digits}f}".replace("-", _MINUS).replace("inf", "∞")
-        for one in ("change", "low", "high")
+        one.replace("-", _MINUS).replace("inf", "∞")
+        for one in with_interval(row["change"], row["low"], row["high"], floor=floor)
     )
     known = not (np.isnan(row["low"]) or np.isnan(row["high"]))
     return f"{value} [{low}, {high}]" if known else value

@@ -23,11 +23,16 @@ from patchstudy.report import circumstances, figure_tables, ledger, noise
 from patchstudy.report.lead import Intervals, Marks
 from patchstudy.report.results import digest, inputs_digest, results
 from patchstudy.report.table import Column, Linked, Note, Table, Vector
-from patchstudy.sentences import change_in_words, shared_unit, values_in_words
+from patchstudy.sentences import (
+    change_in_words,
+    floor_of,
+    shared_unit,
+    values_in_words,
+)
 from patchstudy.stats import Estimate
 from patchstudy.study import Role
 from patchstudy.tables import Question
-from patchstudy.units import for_people
+from patchstudy.units import for_people, with_interval
 from patchstudy.verdicts import Finding, Guarded
 
 Part = Table | Note | Vector | Marks | Intervals
@@ -481,9 +486,9 @@ def _counted(one: Comparison) -> str:
     if one.counted.change is None:
         return f"not used: {one.counted.why_not}"
     change = one.counted.change
-    ends = ", ".join(f"{100 * end:+.3g}" for end in (change.low, change.high))
-    p_value = _p(one.counted.p_value)
-    return f"{100 * change.value:+.3g} % [{ends}], p {p_value}"
+    numbers = (100 * x for x in (change.value, change.low, change.high))
+    value, low, high = with_interval(*numbers, floor=-100.0)
+    return f"{value} % [{low}, {high}], p {_p(one.counted.p_value)}"
 
 
 def _without_outliers(one: Comparison) -> str:
@@ -527,7 +532,8 @@ def _companion(one: Comparison) -> str:
         return "too few units"
     scale = 100.0 if _in_percent(one) else 1.0
     numbers = (estimate.value, estimate.low, estimate.high)
-    value, low, high = (f"{scale * number:+.3g}" for number in numbers)
+    scaled = (scale * number for number in numbers)
+    value, low, high = with_interval(*scaled, floor=floor_of(one.scale))
     unit = "%" if one.scale is Scale.RATIO else "pp" if _in_percent(one) else ""
     return f"{value} {unit} [{low}, {high}]"
 
@@ -640,7 +646,8 @@ def _pooled_words(one: together.Together) -> str:
     if one.scale is Scale.RATIO:
         numbers, unit = tuple(map(np.expm1, numbers)), "%"
     scale = 100.0 if unit else 1.0
-    value, low, high = (f"{scale * number:+.3g}" for number in numbers)
+    scaled = (scale * number for number in numbers)
+    value, low, high = with_interval(*scaled, floor=floor_of(one.scale))
     return f" Over all {len(one.used)} devices: {value} {unit} [{low}, {high}]."
 
 

@@ -1,6 +1,7 @@
 """The page that lists all studies of a folder of reports."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from patchstudy.report.noise import (
     units_in_words,
 )
 from patchstudy.report.table import Column, Linked, Note, Table, Vector, visible
-from patchstudy.units import prefix
+from patchstudy.units import prefix, with_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,13 +275,22 @@ def _change(one: Mapping[str, Any]) -> str:
     if change is None or not (one["baseline"] and one["patched"]):
         return verdict
     scale, unit = _axis(one)
-    ends = [change[key] for key in ("value", "low", "high")]
-    value, *span = ("?" if x is None else f"{x / scale:+.3g}" for x in ends)
+    value, *span = _printed([change[x] for x in ("value", "low", "high")], scale, unit)
     decided = verdict in {"better", "worse", "equivalent"}
     if one["qualifiers"] and not decided:
         verdict += f" ({one['qualifiers'][0]})"
     joined = " by" if verdict in {"better", "worse"} else ","
     return f"{verdict}{joined} {value} {unit} [{', '.join(span)}]"
+
+
+def _printed(
+    ends: Sequence[float | None], scale: float, unit: str
+) -> tuple[str, str, str]:
+    """Write a change with its ends; an end that there is not is a question mark."""
+    numbers = (math.nan if x is None else x / scale for x in ends)
+    floor = -100.0 if unit == "%" else -math.inf
+    value, low, high = with_interval(*numbers, floor=floor)
+    return value, low.replace("+nan", "?"), high.replace("+nan", "?")
 
 
 def _guards(report: Mapping[str, Any]) -> str:

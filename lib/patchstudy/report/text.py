@@ -23,11 +23,13 @@ from patchstudy.report import answer, noise
 from patchstudy.report.results import inputs_digest
 from patchstudy.sentences import (
     change_in_words,
+    floor_of,
     replication_in_words,
     shared_unit,
     values_in_words,
 )
 from patchstudy.study import Role, hide, is_published
+from patchstudy.units import with_interval
 from patchstudy.verdicts import (
     AT_LEAST,
     LAYOUT_NOISE,
@@ -364,15 +366,8 @@ def _change(one: Comparison) -> tuple[str, str]:
     ratio = one.scale is Scale.RATIO
     scale, sign = (0.01, "%") if ratio else (shared_unit(one)[0], "")
     numbers = [x / scale for x in (one.change.value, one.change.low, one.change.high)]
-    digits = _digits(numbers[2] - numbers[1])
-    value, low, high = (f"{number:+.{digits}f}" for number in numbers)
+    value, low, high = with_interval(*numbers, floor=floor_of(one.scale))
     return f"{value}{sign}", f"[{low},{high}]"
-
-
-def _digits(width: float) -> int:
-    """Digits after the point, so that narrow intervals do not look like none."""
-    steps = ((0.002, 4), (0.02, 3), (0.2, 2), (20.0, 1))
-    return next((digits for below, digits in steps if width < below), 0)
 
 
 def _word(finding: Finding) -> str:
