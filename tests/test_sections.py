@@ -19,7 +19,7 @@ SECTIONS = {
     name: function
     for module in (sections, why)
     for name, function in inspect.getmembers(module, inspect.isfunction)
-    if function.__module__ == module.__name__
+    if function.__module__.startswith(module.__name__)
     and not name.startswith("_")
     and name != "show"
 }

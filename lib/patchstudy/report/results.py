@@ -77,7 +77,7 @@ def results(assessment: Assessment) -> dict[str, Any]:
         "flames": evidence.of_flames(assessment),
         **evidence.of_calls(assessment),
         "counters": [evidence.of_counted(one) for one in assessment.counted],
-        "claims": [_claim(one) for one in claims.check(assessment)],
+        "claims": checked_claims(assessment),
         "checks": [_check(one) for one in assessment.doubts],
         "devices_together": [_together(one) for one in together(assessment.findings)],
         "noise": _noise(assessment),
@@ -85,6 +85,11 @@ def results(assessment: Assessment) -> dict[str, Any]:
         "design": {**_design(study.design), "planned": _planned(study)},
         "provenance": _provenance(study),
     }
+
+
+def checked_claims(assessment: Assessment) -> list[dict[str, Any]]:
+    """Return the claims of the mail with what became of each."""
+    return [_claim(one) for one in claims.check(assessment)]
 
 
 def _measured(study: Study) -> dict[str, str | None]:
