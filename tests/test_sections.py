@@ -182,7 +182,7 @@ def test_the_digests_shown_are_those_of_the_results(assessed):
         part.text for part in parts("provenance", assessment) if isinstance(part, Note)
     )
     content = results(assessment)
-    assert f"(report.json): sha256 {digest(content)}." in said
+    assert f"(report.json): sha256 {digest(assessment)}." in said
     assert f"All inputs: sha256 {content['provenance']['inputs_sha256']}." in said
 
 
