@@ -80,6 +80,8 @@ def _row(raw: RawFile, header: list[str], cells: list[str], line: str) -> Measur
     row = {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
     try:
         return _measurement(row)
+    except KeyError as error:
+        raise CaptureError(raw.path, f"no column {error}", where=line) from error
     except ValueError as error:
         raise CaptureError(raw.path, str(error), where=line) from error
 
