@@ -50,24 +50,31 @@ FOUND = {
     "sysctl, exponential": b"dri" + b"1.5.2" * 60 + b"\nversion: 6.1\n",
     "cpuinfo, cubic": b"processor\t: 0\n" + b" " * 4000 + b"x\n",
     "ping of Windows, quadratic": b"Ping x with 32 bytes of data:\nReply from a: "
-    b"bytes=32 time=1ms TTL=64\n" + b"a: " * 300_000 + b"\n    a = 1, b = 1, c = 0\n",
+    b"bytes=32 time=1ms TTL=64\n" + b"a: " * 80_000 + b"\n    a = 1, b = 1, c = 0\n",
     "ftrace_graph, many blanks": b"# tracer: function_graph\n 0) 1.0 us | f();\n 0)"
     + b" " * 100_000 + b"\n 0)" + b" " * 3000 + b"x\n",
     "ping, quadratic": b"PING a (1.1.1.1) 56(84) bytes of data.\n"
     + b"1 bytes from icmp_seq=1 time=" * 9000 + b"\n\n--- a ping statistics ---\n"
     b"1 packets transmitted, 1 received, 0% packet loss, time 0ms\n",
     "perf stat, many blanks": b"\n Performance counter stats for 'a':\n\n"
-    b"   10      context-switches" + b" " * 500_000 + b"x\n\n 0.1 seconds time "
+    b"   10      context-switches" + b" " * 250_000 + b"x\n\n 0.1 seconds time "
     b"elapsed\n",
     "ethtool -S, a blank that is none": b"NIC statistics:\n     rx_bytes:\x1d 370\n",
     "perf script, many blanks": b"a 1 [000] 1.0: cycles:\n\t1 f (x)\n\n  s"
-    + b" " * 1_000_000 + b"\n\na 1 [000] 2.0: cycles:\n\t1 f (x)\n",
+    + b" " * 250_000 + b"\n\na 1 [000] 2.0: cycles:\n\t1 f (x)\n",
     "bpftrace, no number": b'{"type": "hist", "data": {"@": [{"min": {}, "count": 1}]}'
     b"}\n",
     "iperf3, without end": b'{"event":"start","data":{"version":"iperf 3.17"}}\n'
     b'{"event":"interval","data":{"streams":[],"sum":{"start":0,"end":1e999,"seconds":1,'
     b'"bytes":9,"bits_per_second":72,"sender":true}}}\n',
     "hist with letters": b"# trigger info: hist:keys=a\n{ a: 1 } hitcount: 2aa\n",
+    "irtt, no object": b'{"version": {"irtt": "0.9.1"}, "system_info": {}, '
+    b'"config": {}, "stats": {"packets_sent": 1, "packets_received": 1, "rtt": [3]}}\n',
+    "turbostat, a column without a name": b"CPU\tBzy_MHz\tBusy%\t\tIRQ\n"
+    b"-\t1000\t1.5\t7\t3\n0\t1000\t1.5\t7\t3\n",
+    "netperf, one endless line": b"MIGRATED TCP STREAM TEST from 0.0.0.0 () port 0 "
+    b"AF_INET to 1.1.1.1 () port 0 AF_INET\n"
+    + b"1.1 " * 250_000 + b"\n 1 2 3 4.0 5.0\n",
     "drops without digits": b"dropwatch> start\nx drops at tcp_v_rcv+a (xffff) [s]\n",
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ import pytest
 from patchstudy import loaders
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import LOADERS, as_json, load, read
+from patchstudy.loaders.text import LONGEST_LINE, refuse_long_lines
 from patchstudy.records import Capture, RawFile
 
 ROOT = Path(__file__).parents[1]
@@ -255,3 +256,33 @@ def test_the_json_has_the_promised_keys():
         "start_s": 0.0,
         "end_s": 1.0,
     }
+
+
+def raw(data: bytes) -> RawFile:
+    return RawFile(path=Path("a.txt"), data=data, digest="")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"x" * LONGEST_LINE,
+        b"a\n" * LONGEST_LINE,
+        b"x\n" + b"y" * LONGEST_LINE + b"\n",
+        b'\xef\xbb\xbf {"a": "' + b"x" * LONGEST_LINE + b'"}',
+        b"iperf3 says:\n[" + b"1," * LONGEST_LINE + b"1]\nbye\n",
+    ],
+    ids=["empty", "longest", "many", "second", "JSON", "JSON inside"],
+)
+def test_a_line_that_a_tool_may_print_is_taken(data):
+    refuse_long_lines(raw(data))
+
+
+@pytest.mark.parametrize(("before", "line"), [(b"", 1), (b"a\n" * 200_000, 200_001)])
+def test_a_line_that_no_tool_prints_is_refused(before, line):
+    data = before + b"{}\n" + b"x" * (LONGEST_LINE + 1) + b"\nend\n"
+    with pytest.raises(CaptureError) as caught:
+        refuse_long_lines(raw(data))
+    assert str(caught.value) == (
+        f"a.txt:{line + 1}: a line of over 262144 bytes; is the file damaged?"
+    )

@@ -101,6 +101,7 @@ from patchstudy.loaders import (
 )
 from patchstudy.loaders.noted import noted
 from patchstudy.loaders.pairs import difference
+from patchstudy.loaders.text import refuse_long_lines
 from patchstudy.metrics import metric
 from patchstudy.records import Capture, Caveat, RawFile, Severity
 
@@ -406,6 +407,7 @@ def _unknown(raw: RawFile) -> str:
 def load_raw(raw: RawFile) -> Capture:
     """Return what a raw file in memory says; see ``load``."""
     name, bare = _recognised(raw)
+    refuse_long_lines(raw)
     try:
         found = _clocked(plausible.checked(LOADERS[name].load(bare)))
         return found if bare is raw else _noted(found, _PASTE)

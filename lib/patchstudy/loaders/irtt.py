@@ -92,6 +92,10 @@ def _from_json(raw: RawFile) -> Capture:
         raise CaptureError(raw.path, "irtt's stats are missing; was it cut short?")
     reading = Reading()
     sent, received = _counts(raw, stats)
+    for key in ("rtt", "ipdv_round_trip"):
+        if not isinstance(stats.get(key) or {}, dict):
+            problem = f"{stats[key]!r} is no object; is the file damaged?"
+            raise CaptureError(raw.path, problem, where=f"stats.{key}")
     _losses(reading, sent, received, number(stats.get("server_packets_received")))
     workload = _workload(document, stats)
     trips = trips if isinstance(trips, list) else []

@@ -13,6 +13,8 @@ try:
 except ImportError:  # some systems have none; the standard library reads the same
     orjson = None
 
+#: Longest line of a text; a tool of 4,096 CPUs prints some 130,000 letters.
+LONGEST_LINE: Final = 2**18
 #: What ``strict_json`` returns for bytes that are not JSON, or not quite.
 NOT_STRICT: Final = object()
 _PROMPT: Final = re.compile(
@@ -54,6 +56,31 @@ def json_value(raw: RawFile) -> object:
         raise CaptureError(raw.path, problem, where=str(error.lineno)) from error
     except (ValueError, RecursionError) as error:
         raise CaptureError(raw.path, f"not usable as JSON ({error})") from error
+
+
+def refuse_long_lines(raw: RawFile) -> None:
+    """Refuse a text with a line that no tool prints: it would take minutes to read.
+
+    JSON may be one line of any length.
+
+    Raises
+    ------
+    CaptureError
+        If a line is longer than ``LONGEST_LINE`` bytes and begins as no JSON does.
+    """
+    data, start = raw.data, 0
+    while len(data) - start > LONGEST_LINE:
+        end = data.rfind(b"\n", start, start + LONGEST_LINE + 1)
+        if end < 0:
+            begins = data[start : start + 80].lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r")
+            if not begins.startswith((b"{", b"[")):
+                problem = f"a line of over {LONGEST_LINE} bytes; is the file damaged?"
+                where = str(data.count(b"\n", 0, start) + 1)
+                raise CaptureError(raw.path, problem, where=where)
+            end = data.find(b"\n", start)
+            if end < 0:
+                return
+        start = end + 1
 
 
 def lines(raw: RawFile) -> list[tuple[int, str]]:

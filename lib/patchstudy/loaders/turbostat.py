@@ -126,6 +126,8 @@ def _row(
     for column, text in told.items():
         if column in table.places or text in {"", "-"}:
             continue
+        if not column:
+            raise CaptureError(raw.path, f"{text!r} has no column name", where=where)
         if not _NUMBER.fullmatch(text):
             problem = f"{text!r} under {column} is not a number with a decimal point"
             raise CaptureError(raw.path, problem, where=where)
