@@ -1034,7 +1034,7 @@ def _guards_both(draws: int) -> tuple[list[str], list[str]]:
 def _abba_both(draws: int) -> tuple[list[str], list[str]]:
     base, new = drifting("random pairs", 6, 4.0, few(draws))
     new = new + np.linspace(-0.05, 0.05, len(new))[:, None]
-    real = assessed(list(rows_in_order(base, new, "ABAB")), block="block")
+    real = assessed(list(rows_in_order(base, new, "random pairs")), block="block")
     return list(verdicts(paired(new - base))), [words(one) for one in _in_order(real)]
 
 

@@ -128,7 +128,7 @@ def test_a_time_and_its_change_are_told_in_the_units_of_time(told):
     assert one.holds is Holds.YES
     assert one.sentence.startswith(
         "alloc_time: 9.100 us in the baseline profile run, 1.250 us in the patched "
-        "profile run (means of 2 and 2 profiles, change -7.85 us [-8."
+        "profile run (means of 2 and 2 profiles, change -7.8 us [-8.5"
     )
     assert "pp" not in one.sentence
 
@@ -136,7 +136,7 @@ def test_a_time_and_its_change_are_told_in_the_units_of_time(told):
 def test_a_small_change_of_a_time_has_a_smaller_unit(told):
     values = [9.059, 9.060, 9.061], [9.048, 9.049, 9.050]
     (one,) = told("alloc_time", rows("alloc_time", "us", *values))
-    assert "change -11 ns [-13.3, -8.73]" in one.sentence
+    assert "change -11.0 ns [-13.3, -8.7]" in one.sentence
 
 
 def test_a_time_of_a_call_is_not_divided_by_packets(told):

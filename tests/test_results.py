@@ -161,6 +161,8 @@ def printed_rows(block):
 def close(printed, value, scale):
     """Say whether a printed number is a value, rounded to the digits it has."""
     digits = len(printed.partition(".")[2])
+    if "." not in printed and len(printed.lstrip("+-")) > 3:  # from a thousand on
+        digits = len(printed.rstrip("0")) - len(printed)
     return abs(float(printed) - value / scale) <= 0.5000001 * 10.0**-digits
 
 

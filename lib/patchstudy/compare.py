@@ -672,18 +672,20 @@ def _rechecked(one: Comparison, rows: pd.DataFrame, design: Design) -> Compariso
 def _drifting(one: Comparison, rows: pd.DataFrame, design: Design) -> Comparison:
     """Cap a change within blocks that another place in them may have made.
 
-    Where one variant came later in its blocks on average, a steady drift over the
-    session is part of the difference: its slope over the blocks, times the lead. Where
-    that slope is shown, and without it the interval would lie on another side of no
-    change, time and patch cannot be told apart.
+    Where one variant came later in most of its blocks (by more than half of the places
+    between them, on average), a steady drift over the session is part of the
+    difference: its slope over the blocks, times the lead. Where that slope is shown,
+    and without it the interval would lie on another side of no change, time and patch
+    cannot be told apart.
     """
     untimed = any(caveat.code == "order-unknown" for caveat in one.caveats)
     if one.effect is None or one.blocks < DRIFT_BLOCKS or untimed:
         return one
     pairs, places = (_by_variant(one, rows, design, x) for x in ("value", "order"))
-    lead = float((places["patched"] - places["baseline"]).mean())
-    middles = places.mean(axis=1)
-    if not lead or len(set(middles)) == 1:
+    leads = places["patched"] - places["baseline"]
+    lead, middles = float(leads.mean()), places.mean(axis=1)
+    turned = abs(lead) <= leads.abs().mean() / 2
+    if turned or len(set(middles)) == 1:
         return one
     drift = stats.slope(pairs.mean(axis=1), middles)
     confidence = 1 - design.alpha

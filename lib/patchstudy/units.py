@@ -176,10 +176,12 @@ def with_interval(
     """
     width = high - low
     if not (math.isfinite(width) and width > 0):
-        return _signed(value, 2), _signed(low, 2), _signed(high, 2)
+        kept = _clear(low, floor, 2)
+        return _signed(value, 2), _signed(low, kept), _signed(high, 2)
     if width < 10.0**-_MOST_DECIMALS:
         outward = 10**_MOST_DECIMALS
-        low = math.floor(low * outward) / outward
+        below = math.floor(low * outward) / outward
+        low = low if below <= floor else below
         high = math.ceil(high * outward) / outward
         digits = _MOST_DECIMALS
         return _signed(value, digits), _signed(low, digits), _signed(high, digits)
