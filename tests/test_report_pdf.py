@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
@@ -164,6 +165,34 @@ def test_a_wide_table_stays_on_the_page(tmp_path):
     )
     ends = [float(end) for end in re.findall(rb'xMax="([\d.]+)"', read.stdout)]
     assert max(ends) < 595.3 - 45  # A4 without most of its margin
+
+
+def test_no_number_stands_on_another(tmp_path):
+    places = ("tcp-egress80 on qemu-tcg-icount-250mips", "driver's counters, perf runs")
+    answers = ("control: worse, at most small, one build each", "not measured at all")
+    numbers = (
+        "+15.18 % [+14.71, +15.65]", "194,944 to 187,184", "5.062 % [5.057, 5.066]",
+        "+5.332 % [+5.327, +5.337]",
+    )  # fmt: skip
+    columns = (
+        *(Column(name) for name in ("Where", "From")),
+        *(Column("Number", "right") for _ in numbers),
+        *(Column(name) for name in ("Answer", "Rate")),
+    )
+    table = Table(columns, ((*places, *numbers, *answers),), "C.")
+    document = made(cell(table))
+    assert "15.18" in words(document, tmp_path)
+    path = tmp_path / "close.pdf"
+    path.write_bytes(document)
+    command = ["pdftotext", "-bbox", path, "-"]
+    told = subprocess.run(command, capture_output=True, check=True).stdout.decode()
+    box = r'xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)"'
+    boxes = [tuple(map(float, one)) for one in re.findall(box, told)]
+    assert len(boxes) > 30
+    for one, other in combinations(boxes, 2):
+        wide = min(one[2], other[2]) - max(one[0], other[0])
+        high = min(one[3], other[3]) - max(one[1], other[1])
+        assert wide < 1 or high < 2
 
 
 def test_a_long_table_repeats_its_head_and_splits_no_row(tmp_path):

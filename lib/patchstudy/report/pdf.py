@@ -42,7 +42,11 @@ _STYLES: Final = {"strong": "strong", "emphasis": "emph", "strikethrough": "stri
 _MOST_ROWS: Final = 200  # Typst needs seconds for thousands; the page has them all
 _MOST_LINES: Final = 200
 _LONG_WORD: Final = re.compile(r"\S{18,}")
-_NUMBER_LENGTH: Final = 24
+#: A number stays on one line with its unit, both ends of an interval if they are short;
+#: a line may break before the interval, and between two numbers.
+_TOGETHER: Final = re.compile(
+    r"(?<=\d) (?!(?:to|in|and|of)\b|[\[(])|(?<=,) (?=[^\[\]]{1,5}\])"
+)
 _LONG_LINE: Final = re.compile(r"\S{80,}")
 _BREAK: Final = re.compile(r"([/_:.,=&-]|\w{8})(?=\S)")
 _MAY_BREAK: Final = r"\1" + "\u200b"
@@ -327,9 +331,7 @@ def _size(rows: Iterable[Sequence[str]]) -> float:
 
 def _cell(text: str, align: str) -> str:
     shown = _LONG_WORD.sub(_broken, visible(text))
-    # A number stays on one line with its unit.
-    is_number = align == "right" and len(shown) < _NUMBER_LENGTH
-    return _text(shown.replace(" ", "\u00a0") if is_number else shown)
+    return _text(_TOGETHER.sub("\u00a0", shown) if align == "right" else shown)
 
 
 def _broken(word: re.Match[str]) -> str:
