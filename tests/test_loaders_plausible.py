@@ -45,6 +45,16 @@ def test_a_number_that_cannot_be_is_an_error_with_its_cause(metric, value, probl
 
 
 @pytest.mark.parametrize(
+    ("start_s", "end_s"),
+    [(0.5, math.inf), (0.5, math.nan), (-math.inf, 1.0), (2.0, 2.0), (3.0, 2.0)],
+)
+def test_an_interval_without_a_length_or_an_end_is_an_error(start_s, end_s):
+    one = capture("event:x", 1.0, start_s=start_s, end_s=end_s)
+    with pytest.raises(CaptureError, match=r"event:x 1 at .* s lies nowhere in time"):
+        checked(one)
+
+
+@pytest.mark.parametrize(
     ("metric", "value"),
     [
         ("throughput", 0.0),

@@ -32,8 +32,9 @@ _MOST: Final = _RATES | dict.fromkeys(_SHARES, 1 + _ROUNDING)
 def checked(capture: Capture) -> Capture:
     """Return the capture as it is, if all its numbers can be.
 
-    A rate may not exceed 10 Tbit/s; one of the whole run not the link either, where
-    the fact ``link_speed`` (``1000Mb/s``) tells it.
+    An interval has a length and an end. A rate may not exceed 10 Tbit/s; one of the
+    whole run not the link either, where the fact ``link_speed`` (``1000Mb/s``) tells
+    it.
 
     Raises
     ------
@@ -44,6 +45,9 @@ def checked(capture: Capture) -> Capture:
     for one in capture.measurements:
         if not 0 <= one.value <= _MOST.get(one.metric, _LARGEST):
             _check(capture, one)
+        start_s, end_s = one.start_s, one.end_s or 0.0
+        if start_s is not None and not -_LARGEST <= start_s < end_s <= _LARGEST:
+            raise _impossible(capture, one, "lies nowhere in time; is it damaged?")
         if link and one.start_s is None and one.metric in _PAYLOAD:
             _check_link(capture, one, link)
     return capture
