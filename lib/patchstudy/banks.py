@@ -8,8 +8,8 @@ from patchstudy.compare import (
     Comparison,
     compare,
     margin_on_scale,
-    noise_beside,
     noise_shown,
+    with_noise,
 )
 from patchstudy.noise import EMPTY, Bank, Noise
 from patchstudy.records import Severity
@@ -85,13 +85,8 @@ def tested(
 ) -> Iterator[Tested]:
     """Hold the margins that decide against the noise, of a copy in the study first."""
     design = study.design
-    copies = {x.question.key: x for x in compared if x.variant == design.base2}
-    for one in compared:
-        if one.variant != design.patched[0] or one.question.role not in _JUDGED:
-            continue
-        copy = copies.get(one.question.key)
-        own = copy and noise_shown(copy, design, study=study.name)
-        known = own or noise_beside(one, bank)
+    for one, known in with_noise(compared, design, bank, study=study.name):
+        judged = one.variant == design.patched[0] and one.question.role in _JUDGED
         margin = margin_on_scale(one)
-        if known and margin is not None and known.scale is one.scale:
+        if judged and known and margin is not None:
             yield Tested(comparison=one, margin=margin, noise=known)

@@ -760,12 +760,24 @@ def _beside_noise(
     found: Sequence[Comparison], design: Design, bank: Bank
 ) -> Iterator[Comparison]:
     """Say where a margin is too small for what a build differs by from itself."""
+    for one, known in with_noise(found, design, bank, study=""):
+        yield replace(one, caveats=one.caveats + _untestable(one, known, design))
+
+
+def with_noise(
+    found: Sequence[Comparison], design: Design, bank: Bank, *, study: str
+) -> Iterator[tuple[Comparison, Noise | None]]:
+    """Yield each comparison with the noise known of it, on its own scale.
+
+    That of a copy of the baseline in the study itself, which is named ``study`` then,
+    before that of another study.
+    """
     copies = {one.question.key: one for one in found if one.variant == design.base2}
     for one in found:
         copy = copies.get(one.question.key)
-        own = noise_shown(copy, design, study="") if copy else None
+        own = noise_shown(copy, design, study=study) if copy else None
         known = own or noise_beside(one, bank)
-        yield replace(one, caveats=one.caveats + _untestable(one, known, design))
+        yield one, known if known and known.scale is one.scale else None
 
 
 def noise_shown(one: Comparison, design: Design, *, study: str) -> Noise | None:
@@ -810,7 +822,7 @@ def _untestable(
 ) -> tuple[Caveat, ...]:
     margin = margin_on_scale(one)
     own = one.variant in {design.base2, design.placebo}
-    if own or margin is None or known is None or known.scale is not one.scale:
+    if own or margin is None or known is None:
         return ()
     if margin >= known.least_margin:
         return ()

@@ -191,7 +191,7 @@ def kernel_warnings(findings: Sequence[Finding]) -> list[str]:
 
 def _refutes(one: Finding) -> bool:
     """Say whether a primary metric contradicts the claim of the patch."""
-    if not {"fragile", ONE_BOOT_EACH}.isdisjoint(one.qualifiers):
+    if _capped(one):
         return False
     if one.verdict is Verdict.WORSE:
         return not (claims_same(one) and "at most small" in one.qualifiers)
@@ -199,21 +199,25 @@ def _refutes(one: Finding) -> bool:
 
 
 def is_open(one: Finding) -> bool:
-    """Say whether a finding leaves the decision open.
-
-    One boot of each kernel does: boots of one and the same kernel may differ as much.
-    """
-    capped = not {"fragile", ONE_BOOT_EACH}.isdisjoint(one.qualifiers)
+    """Say whether a finding leaves the decision open."""
     if one.role is Role.GUARD:
         unknown = {Guarded.UNRESOLVED, Guarded.NOT_MEASURED}
-        return one.planned.required and (one.guarded in unknown or capped)
+        return one.planned.required and (one.guarded in unknown or _capped(one))
     if one.role is Role.CONTROL:
         return _moved(one)
     good = one.verdict is Verdict.BETTER
     if claims_same(one):
         small = "at most small" in one.qualifiers
         good = one.verdict is Verdict.EQUIVALENT or small
-    return not good or capped
+    return not good or _capped(one)
+
+
+def _capped(one: Finding) -> bool:
+    """Say whether a verdict is too thin to decide.
+
+    One boot of each kernel is: boots of one and the same kernel may differ as much.
+    """
+    return not {"fragile", ONE_BOOT_EACH}.isdisjoint(one.qualifiers)
 
 
 def _moved(one: Finding) -> bool:

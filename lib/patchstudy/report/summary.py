@@ -13,6 +13,7 @@ import pandas as pd
 from patchstudy import figures
 from patchstudy.errors import StudyError
 from patchstudy.noise import Noise
+from patchstudy.report.batch import INDEX, NEXT_INDEX
 from patchstudy.report.noise import (
     aa_bank,
     margins_tested,
@@ -58,8 +59,8 @@ def summary(reports: str | Path) -> Summary:
     """
     folder = Path(reports)
     # While a batch makes this page, its list is not the one of the old page.
-    coming = folder / ".index.json"
-    listed = _json(coming if coming.is_file() else folder / "index.json")["studies"]
+    coming = folder / NEXT_INDEX
+    listed = _json(coming if coming.is_file() else folder / INDEX)["studies"]
     found = {
         one["study"]: _json(folder / one["study"] / "report.json")
         for one in listed
