@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,17 +67,27 @@ def _cpu_s() -> float:
 
 
 def clone(studies: Path, into: Path, count: int) -> list[Path]:
-    """Copy the shipped studies in turn, each copy with rates of its own."""
-    sources = sorted(path.parent for path in studies.rglob("study.toml"))
+    """Copy the shipped studies in turn, each copy with rates of its own.
+
+    Every turn has a driver's folder of its own, in which a study still finds the one
+    that its noise is taken from; those that need another come last in their turn.
+    """
+    found = sorted(studies.rglob("study.toml"), key=lambda x: (_needs_another(x), x))
+    sources = [path.parent for path in found]
     made = []
     for number in range(count):
-        source = sources[number % len(sources)]
-        target = into / source.parent.name / f"{source.name}-{number:04}"
+        turn, at = divmod(number, len(sources))
+        source = sources[at]
+        target = into / f"{source.parent.name}-{turn:03}" / source.name
         shutil.copytree(source, target)
         for path in target.rglob("*.iperf3.json"):
             change(path, 1 + number / 1e6)
         made.append(target)
     return made
+
+
+def _needs_another(design: Path) -> bool:
+    return "noise" in tomllib.loads(design.read_text(encoding="utf-8"))
 
 
 def change(path: Path, factor: float) -> None:
@@ -281,7 +292,13 @@ def _measure(place: Path, asked: argparse.Namespace) -> None:
     if status:
         print(told)
     again = [report(place / "data", place / "out", *jobs)[0] for _ in range(2)]
-    print(f"  nothing changed: {again[0].wall:.2f} s, then {again[1].wall:.2f} s")
+    for one in again:
+        _line("nothing changed", one, asked.studies)
+    files = (x for one in reversed(folders) for x in one.rglob("*.iperf3.json"))
+    change(next(files), 1.01)
+    one, _, printed, _ = report(place / "data", place / "out", *jobs)
+    _line("one raw file changed", one, asked.studies)
+    print(f"  {printed.strip().rpartition('(')[2].rstrip(')')}")
     plain = loop(sample, place / "loop")
     _line(f"loop of three programs, on {len(sample)} of them", plain, len(sample))
     part, _, _, _ = report(
@@ -313,7 +330,7 @@ def _small(place: Path, asked: argparse.Namespace, jobs: tuple[str, str]) -> Non
         shutil.rmtree(folder)
     report(place / "data", place / "out", *words)
     again, status, _, _ = report(place / "data", place / "out", *words)
-    print(f"  nothing changed: {again.wall:.2f} s, exit {status}")
+    _line("nothing changed", again, asked.small)
 
 
 def _workers(place: Path, asked: argparse.Namespace) -> None:
