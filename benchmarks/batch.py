@@ -291,14 +291,7 @@ def _measure(place: Path, asked: argparse.Namespace) -> None:
     _line("made", full, asked.studies)
     if status:
         print(told)
-    again = [report(place / "data", place / "out", *jobs)[0] for _ in range(2)]
-    for one in again:
-        _line("nothing changed", one, asked.studies)
-    files = (x for one in reversed(folders) for x in one.rglob("*.iperf3.json"))
-    change(next(files), 1.01)
-    one, _, printed, _ = report(place / "data", place / "out", *jobs)
-    _line("one raw file changed", one, asked.studies)
-    print(f"  {printed.strip().rpartition('(')[2].rstrip(')')}")
+    _again(place, folders, jobs)
     plain = loop(sample, place / "loop")
     _line(f"loop of three programs, on {len(sample)} of them", plain, len(sample))
     part, _, _, _ = report(
@@ -314,6 +307,18 @@ def _measure(place: Path, asked: argparse.Namespace) -> None:
     print(f"  batch / floor: {part.cpu / least.cpu:.2f} times the CPU")
     _workers(place, asked)
     _small(place / "small", asked, jobs)
+
+
+def _again(place: Path, folders: Sequence[Path], jobs: tuple[str, str]) -> None:
+    """Report again: nothing changed, then one raw file."""
+    again = [report(place / "data", place / "out", *jobs)[0] for _ in range(2)]
+    for one in again:
+        _line("nothing changed", one, len(folders))
+    files = (x for one in reversed(folders) for x in one.rglob("*.iperf3.json"))
+    change(next(files), 1.01)
+    one, _, printed, _ = report(place / "data", place / "out", *jobs)
+    _line("one raw file changed", one, len(folders))
+    print(f"  {printed.strip().rpartition('(')[2].rstrip(')')}")
 
 
 def _small(place: Path, asked: argparse.Namespace, jobs: tuple[str, str]) -> None:
