@@ -145,6 +145,12 @@ COLUMNS = "CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal   %idle\n
         pytest.param("23:59:59", "00:00:01", "Moyenne :", id="two words, midnight"),
         pytest.param("14時16分41秒", "14時16分43秒", "平均値:", id="Japanese"),
         pytest.param("14시 16분 41초", "14시 16분 43초", "평균값:", id="Korean"),
+        pytest.param("14時16分41秒", "14時16分43秒", "平均時間：", id="Taiwanese"),
+        pytest.param(" 9:59:59", "10:00:01", "Average:", id="Bulgarian"),
+        pytest.param("11:59:59 AM IST", "12:00:01 PM IST", "Average:", id="Indian"),
+        pytest.param("UTC 11:59:59 ص", "UTC 12:00:01 م", "Average:", id="Arabic"),
+        pytest.param("上午 11時59分59秒", "下午 12時00分01秒", "平均:", id="12 hours"),
+        pytest.param("۰۲:۴۹:۵۴", "۰۲:۴۹:۵۶", "Average:", id="Persian digits"),
     ],
 )
 def test_the_text_is_read_in_every_locale(start, end, average):
@@ -154,6 +160,23 @@ def test_the_text_is_read_in_every_locale(start, end, average):
     assert whole(capture, "cpu_softirq") == 0.2329
     assert whole(capture, "cpu_busy") == pytest.approx(0.7999)
     assert {one.end_s for one in capture.measurements} == {None, 2.0}
+
+
+def test_a_thousand_cpus_are_of_one_interval():
+    shares = "    1.00    0.00    2.00    3.00    0.00    4.00    0.00   90.00\n"
+    rows = "".join(f"10:00:02    {cpu:>4}{shares}" for cpu in (9, 1000, 1001))
+    found = mpstat_plain.read(PLAIN.partition("\nAverage")[0] + rows)
+    assert [len(one.cpus) for one in found.records] == [5]
+
+
+@pytest.mark.parametrize(
+    "time", ["11:59:59 AM", "오전 11시 59분 59초", "11시 59분 59초", " 9:05:07"]
+)
+def test_the_json_has_the_time_of_any_locale(time):
+    rows = [cpu("all", sys=50.0)]
+    later = time.replace("59초", "58초").replace(":59 AM", ":58 AM").replace("07", "06")
+    capture = read(output((later, rows), (time, rows)))
+    assert {one.end_s for one in capture.measurements} == {None, 1.0, 2.0}
 
 
 def test_the_average_of_the_text_is_its_own():

@@ -205,6 +205,26 @@ def test_intervals_add_up_to_the_whole_run():
     }
 
 
+GERMAN = (
+    "#           time             counts unit events\n"
+    "     0.500593908           1.003,51 msec cpu-clock      #    2,007 CPUs utilized\n"
+    "     0.500593908              1.073      page-faults    #    1,069 K/sec\n"
+)
+
+
+def test_the_point_in_the_time_of_an_interval_is_no_decimal_mark():
+    assert values(read(GERMAN)) == {"cpu-clock": 1003.51, "page-faults": 1073}
+
+
+def test_of_grouped_digits_alone_the_mark_is_known_from_two_groups():
+    head, _clock, faults = GERMAN.splitlines(keepends=True)
+    faults = faults.partition("#")[0] + "\n"
+    with pytest.raises(CaptureError, match=r"'1.073' can be read in two ways"):
+        read(head + faults)
+    capture = read(head + faults + faults.replace("1.073", "1.234.073"))
+    assert value(capture, "page-faults") == 1073
+
+
 def test_an_event_that_was_not_counted_in_one_interval_has_no_sum():
     first = "  1.000000001,5,,cycles,9,100.00,,\n"
     capture = read(f"{first}  2.000000001,<not counted>,,cycles,0,0.00,,\n")

@@ -184,6 +184,16 @@ def test_other_tables_do_not_spoil_a_file(table):
     assert whole(capture, "cpu_busy") == 0.03
 
 
+@pytest.mark.parametrize("word", ["Minimum:", "Mínimo:", "Maximum:", "最大:"])
+def test_the_extremes_of_a_run_are_no_averages(word):
+    head = SHARES.replace("CPU", "10:00:00  CPU", 1) + "\n"
+    row = "{} all {} 0.00 0.00 0.00 0.00 {}\n"
+    text = head + row.format("10:00:02", "20.00", "80.00")
+    text += "\n" + row.format(word, "90.00", "10.00")
+    capture = read(BANNER + text + row.format("Average:", "20.00", "80.00"))
+    assert whole(capture, "cpu_busy") == pytest.approx(0.2)
+
+
 def test_after_a_restart_the_averages_of_one_boot_are_not_those_of_the_file():
     head = SHARES.replace("CPU", "10:00:00 CPU", 1) + "\n"
     row = "{} all {} 0.00 0.00 0.00 0.00 {}\n"

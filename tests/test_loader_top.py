@@ -135,3 +135,21 @@ def test_the_corpus_gives_its_values(shared):
     for name, found, wanted in corpus(shared, "sys"):
         assert found.workload["iterations"] == wanted["iterations"], name
         assert found.facts["process_rows"] == wanted["process_rows"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        pytest.param("%Cpu(s):", "ut sy ni id wa hi si st", id="French"),
+        pytest.param("%CPU:   ", "uż sy ni be io hi si sk", id="Polish"),
+        pytest.param("%Cpu/er:", "an sy ni in vä ha ma st", id="Swedish"),
+        pytest.param("%CПроц.:", "us sy ni id wa hi si st", id="Ukrainian"),
+    ],
+)
+def test_translated_shares_are_told_by_their_order(name, words):
+    shares = ("50,0", "10,0", " 0,0", "20,0", " 5,0", " 0,0", "15,0", " 0,0")
+    told = zip(shares, words.split(), strict=True)
+    cpus = f"{name} " + ", ".join(f"{share} {word}" for share, word in told)
+    capture = read(screen("10:00:00", IDLE) + screen("10:00:02", cpus))
+    assert whole(capture, "cpu_busy") == pytest.approx(0.75)
+    assert whole(capture, "cpu_softirq") == pytest.approx(0.15)

@@ -72,6 +72,23 @@ def test_the_first_row_is_never_in_the_mean():
     assert whole(capture, "event:cs") == 800
 
 
+POLISH = """\
+proc. -----------pamięć---------- ---swap-- ---we/wy--- -system-- ------cpu-----
+dz bl   swap  wolna  bufor  cache   si   so    bi    bo   in   cs uż sy be io sk
+"""
+KOREAN = """\
+procs -----------메모리---------- ---스왑-- ---입출력-- -시스템-- ------CPU-----
+ r  b 스왑 가용 버퍼 캐시  입  출   입   출   in   cs us sy id wa st
+"""
+
+
+@pytest.mark.parametrize("head", [POLISH, KOREAN], ids=["Polish", "Korean"])
+def test_translated_columns_are_told_by_their_place(head):
+    capture = read(head + BOOT + ROW.format(40, 20, 30, 10))
+    assert whole(capture, "cpu_busy") == pytest.approx(0.6)
+    assert whole(capture, "event:in") == 500
+
+
 def test_one_row_alone_is_no_run():
     capture = read(HEAD + BOOT)
     assert whole(capture, "cpu_busy") is None

@@ -259,7 +259,11 @@ def read(path: Path) -> RawFile:
 
 def _one(path: Path, told: os.stat_result | None) -> RawFile:
     """Read a file that the system told of; see ``read``."""
-    found = list(_read(path, told))
+    data = _content(path, told)
+    digest = sha256(data).hexdigest()
+    if not packed.packs(data):
+        return RawFile(path=path, data=data, digest=digest)
+    found = list(_members(path, data, digest))
     several = [one for one in found if not isinstance(one, CaptureError)]
     if len(several) > 1:
         problem = f"an archive of {len(several)} files; unpack it, or read it with load"
@@ -432,10 +436,29 @@ def _noted(capture: Capture, caveat: Caveat) -> Capture:
     return replace(capture, caveats=(*capture.caveats, caveat))
 
 
-def _read(
-    path: Path, told: os.stat_result | None = None
-) -> Iterator[RawFile | CaptureError]:
+def _read(path: Path) -> Iterator[RawFile | CaptureError]:
     """Yield every raw file that a file holds, each with the path in its archive."""
+    data = _content(path, None)
+    yield from _members(path, data, sha256(data).hexdigest())
+
+
+def _members(path: Path, data: bytes, digest: str) -> Iterator[RawFile | CaptureError]:
+    for one in packed.members(path, data, MAX_BYTES):
+        if isinstance(one, CaptureError):
+            yield one
+        else:
+            inner = path / one.name if one.name else path
+            yield RawFile(path=inner, data=one.data, digest=digest)
+
+
+def _content(path: Path, told: os.stat_result | None) -> bytes:
+    """Return the bytes of a file that the system told of, if it did.
+
+    Raises
+    ------
+    CaptureError
+        If it is no file, cannot be read, or is larger than ``MAX_BYTES``.
+    """
     try:
         told = told or os.stat(path)  # noqa: PTH116 - Path's own costs twice as much
         if not stat.S_ISREG(told.st_mode):
@@ -448,13 +471,7 @@ def _read(
         raise CaptureError(path, f"cannot be read ({reason})") from error
     if data is None or len(data) > MAX_BYTES:
         raise CaptureError(path, packed.too_large("file", MAX_BYTES))
-    digest = sha256(data).hexdigest()
-    for one in packed.members(path, data, MAX_BYTES):
-        if isinstance(one, CaptureError):
-            yield one
-        else:
-            inner = path / one.name if one.name else path
-            yield RawFile(path=inner, data=one.data, digest=digest)
+    return data
 
 
 def _bytes(path: Path, size: int) -> bytes:

@@ -8,6 +8,7 @@ system's time.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Final
 
@@ -134,22 +135,25 @@ def whole_run(
     over: Mapping[str, Mapping[str, float]],
     resolution: float,
     labels: Mapping[str, str] | None = None,
-) -> Iterator[Measurement]:
-    """Yield the means over the run: of the machine, its busiest CPU, and every CPU."""
+) -> list[Measurement]:
+    """Return the means over the run: of the machine, its busiest CPU, and every CPU."""
     own = dict(labels or {})
+    machine, most = over.get("all", {}), busiest(over)
     values = [
-        ("cpu_busy", over.get("all", {}).get("busy"), own),
-        ("cpu_softirq", over.get("all", {}).get("soft"), own),
-        ("cpu_busy_max", over.get(busiest(over) or "", {}).get("busy"), own),
+        ("cpu_busy", machine.get("busy"), own),
+        ("cpu_softirq", machine.get("soft"), own),
+        ("cpu_busy_max", None if most is None else over[most].get("busy"), own),
     ]
-    for cpu, told in over.items():
-        if cpu != "all":
-            values.append(("cpu_busy", told.get("busy"), {"cpu": cpu, **own}))
-    for metric, value, named in values:
-        if value is not None:
-            yield Measurement(
-                metric=metric, value=value, labels=named, resolution=resolution
-            )
+    values += [
+        ("cpu_busy", told.get("busy"), {"cpu": cpu, **own})
+        for cpu, told in over.items()
+        if cpu != "all"
+    ]
+    return [
+        Measurement(metric=metric, value=value, labels=named, resolution=resolution)
+        for metric, value, named in values
+        if value is not None
+    ]
 
 
 def busiest(over: Mapping[str, Mapping[str, float]]) -> str | None:
@@ -158,30 +162,18 @@ def busiest(over: Mapping[str, Mapping[str, float]]) -> str | None:
     return max(cpus, key=lambda cpu: over[cpu]["busy"], default=None)
 
 
-def caveats(
-    over: Mapping[str, Mapping[str, float]], present: object
-) -> Iterator[Caveat]:
-    """Yield what is doubtful: time that was stolen, CPUs that are not told apart."""
+def caveats(over: Mapping[str, Mapping[str, float]], present: object) -> list[Caveat]:
+    """Return what is doubtful: time that was stolen, CPUs that are not told apart."""
+    found: list[Caveat] = []
     steal = over.get("all", {}).get("steal", 0.0)
     if steal >= 0.01:
-        yield _note(
-            "steal",
-            f"the hypervisor took {steal:.1%} of the CPU time; it counts as busy",
-            "Measure on a machine that nobody else uses.",
-        )
+        found.append(_stolen(steal))
     told = len(over) - ("all" in over)
     if isinstance(present, int) and told < present:
-        yield _note(
-            "cpus-missing",
-            f"{told} of {present} CPUs are told apart; the busiest may be another",
-            "Call the tool so that it prints every CPU (-P ALL).",
-        )
+        found.append(_missing(told, present))
     if over and not any("soft" in one for one in over.values()):
-        yield _note(
-            "softirq-absent",
-            "softirq time is contained in the system's and not told apart",
-            "Call sar with -u ALL, or use mpstat.",
-        )
+        found.append(_NO_SOFTIRQ)
+    return found
 
 
 def _mean(weighted: Sequence[tuple[float, float]]) -> float:
@@ -189,5 +181,29 @@ def _mean(weighted: Sequence[tuple[float, float]]) -> float:
     return round(total / sum(length for _value, length in weighted), 9)
 
 
+def _stolen(steal: float) -> Caveat:
+    return _note(
+        "steal",
+        f"the hypervisor took {steal:.1%} of the CPU time; it counts as busy",
+        "Measure on a machine that nobody else uses.",
+    )
+
+
+@lru_cache(maxsize=16)  # the files of a study have the same
+def _missing(told: int, present: int) -> Caveat:
+    return _note(
+        "cpus-missing",
+        f"{told} of {present} CPUs are told apart; the busiest may be another",
+        "Call the tool so that it prints every CPU (-P ALL).",
+    )
+
+
 def _note(code: str, text: str, todo: str) -> Caveat:
     return Caveat(code=code, severity=Severity.NOTE, text=text, todo=todo)
+
+
+_NO_SOFTIRQ: Final = _note(
+    "softirq-absent",
+    "softirq time is contained in the system's and not told apart",
+    "Call sar with -u ALL, or use mpstat.",
+)

@@ -11,6 +11,8 @@ from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import head_lines, lines
 from patchstudy.records import Capture, RawFile
 
+#: How a file begins that is of ``ethtool -i`` and of nothing else.
+OPENS = re.compile(r"driver: [\w-]+\r?\nversion: ")
 _COMMAND = re.compile(r"\S*[#$>]\s*(ethtool\s.*\S)\s*")
 _DRIVER = re.compile(r"driver:(\s.*)?")
 _KEYS = re.compile(r"^(version|firmware-version|bus-info):", re.MULTILINE)

@@ -15,6 +15,8 @@ from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import json_value, lines
 from patchstudy.records import Capture, RawFile
 
+#: How a file begins that is of ``ethtool -k`` and of nothing else.
+OPENS = re.compile(r"Features for \S+:\r?\n")
 _COMMAND = re.compile(r"\s*\S*[#$>]\s*(ethtool\s[^\n]*\S)\s*\n")
 _TITLE = re.compile(r"\s*(?:Features|Offload parameters) for (\S+):\s*(?:\n|$)")
 _JSON = re.compile(

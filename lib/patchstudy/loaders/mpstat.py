@@ -50,7 +50,6 @@ OPENS = re.compile(
 _TABLES = re.compile(r'"(?:cpu|node)-load"|"(?:sum|individual|soft)-interrupts"')
 _NOTHING = re.compile(r'"statistics"\s*:\s*\[\s*\]')
 _LIST = re.compile(r'"statistics"\s*:\s*\[')
-_TIME = re.compile(r"(\d{1,2})\D(\d{1,2})\D(\d{1,2})(\D{0,12})")
 _NEEDED = ("usr", "nice", "sys", "iowait", "irq", "soft", "idle")
 _LATER = ("steal", "guest", "gnice")  # old versions have none of them
 _RESOLUTION: Final = 1e-4
@@ -98,8 +97,7 @@ def _from_text(raw: RawFile) -> Capture:
     CaptureError
         If no table is read, or a number cannot be.
     """
-    plain = mpstat_plain.read(raw.text)
-    if plain:
+    if plain := mpstat_plain.read(raw.text):
         return _from_plain(raw, plain)
     told = sysstat.report(raw, core=True)
     reading = Reading(caveats=[_CLOCK])
@@ -130,13 +128,13 @@ def _from_plain(raw: RawFile, told: mpstat_plain.Plain) -> Capture:
     if told.since_boot:
         shares = told.records[0].cpus
         facts = sysstat.add_since_boot(shares, _RESOLUTION, present, reading)
-        sysstat.doubt_since_boot(reading)
+        reading.caveats.append(sysstat.SINCE_BOOT)
     else:
         facts = sysstat.add_shares(
             told.records, told.own, _RESOLUTION, present, reading
         )
         if not told.own:
-            sysstat.note_cut_short(reading)
+            reading.caveats.append(sysstat.CUT_SHORT)
     return Capture(
         path=raw.path,
         sha256=raw.digest,
@@ -293,15 +291,11 @@ def _records(raw: RawFile, host: dict[str, Any]) -> list[Record]:
 
 def _seconds(raw: RawFile, timestamp: object, where: str) -> int:
     """Return the seconds since midnight of a time with 24 or 12 hours."""
-    match = _TIME.fullmatch(str(timestamp).strip())
-    if match is None:
+    found = sysstat.time_of(f"{timestamp}  ")
+    if found is None or found[0] is None:
         problem = f"{timestamp!r} is not a time of day"
         raise CaptureError(raw.path, problem, where=f"{where}.timestamp")
-    hour, minute, second = (int(part) for part in match.groups()[:3])
-    half = match[4].strip().lower()[:1]
-    if half and half in "ap":
-        hour = hour % 12 + (12 if half == "p" else 0)
-    return hour * 3600 + minute * 60 + second
+    return found[0]
 
 
 def _cpus(raw: RawFile, rows: list[object], where: str) -> dict[str, dict[str, float]]:

@@ -5,19 +5,29 @@ differs is left to ``sysstat``, which reads the same values.
 """
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from patchstudy.loaders import cpu_shares, sysstat
 from patchstudy.loaders.cpu_shares import Record
 
-_HEAD: Final = re.compile(r"CPU +%usr +%nice +%sys +%iowait +%irq +%soft [^\n]*%idle$")
+#: The banner, an empty line and the first head, with its time and its columns.
+_START: Final = re.compile(
+    sysstat.BANNER.pattern + r"\n\n(?P<when>[^\n%]*?[ \t])(?P<head>CPU +%usr +%nice +"
+    r"%sys +%iowait +%irq +%soft [^\n]*%idle)\n"
+)
+#: What stands in front of a row with the blanks behind it, its CPU and its numbers.
+_ROW: Final = re.compile(
+    r"^(\S[^\n%]{0,40}?[ \t]+)(all|\d+)((?: +\d+[.,]\d\d){8,})$", re.MULTILINE
+)
 _SLACK: Final = 150  # hundredths of a percent
 
 _Shares = dict[str, dict[str, float]]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Plain:
     """What was read.
 
@@ -25,13 +35,15 @@ class Plain:
     ----------
     header
         As ``sysstat.Report`` has it.
+    records
+        The shares of every interval.
     own
         mpstat's averages; none where it was killed.
     since_boot
         Whether it is one report without an interval: means since boot.
     """
 
-    header: dict[str, str]
+    header: Mapping[str, str]
     records: list[Record]
     own: _Shares
     since_boot: bool
@@ -39,114 +51,77 @@ class Plain:
 
 def read(text: str) -> Plain | None:
     """Return the shares of every interval and the averages; None for another text."""
-    if "intr/s" in text or "NODE" in text:  # more than one table
+    start = _START.match(text)
+    if start is None or text[-1] != "\n" or "intr/s" in text:
+        return None  # another text, or more than one table
+    rows = _ROW.findall(text, start.end())
+    heads = text.count(start["head"] + "\n")
+    if text.count("\n") != 1 + text.count("\n\n") + heads + len(rows):
         return None
-    lines = text.split("\n")
-    banner = sysstat.BANNER.match(lines[0])
-    if banner is None or lines[-1]:
+    first = sysstat.time_of(start["when"])
+    told = _tables(rows, start["head"].count("%"))
+    if told is None or first is None or first[0] is None:
         return None
-    page = _Page()
-    for line in lines[1:]:
-        if line and not page.take(line):
-            return None
-    if page.start is None or not page.times:
-        return None
-    if page.average and not page.average.keys() >= set().union(*page.rows):
-        return None
-    ends = cpu_shares.ends(page.times, page.start)
+    times, tables, own = told
+    since_boot = not own and times == [first[0]]
+    ends = [1.0] if since_boot else cpu_shares.ends(times, first[0])
     records = [
-        Record(start_s=start, end_s=end, cpus=_online(rows))
-        for start, end, rows in zip([0.0, *ends], ends, page.rows, strict=False)
+        Record(start_s=begin, end_s=end, cpus=cpus)
+        for begin, end, cpus in zip([0.0, *ends], ends, tables, strict=False)
     ]
-    return Plain(
-        header=banner.groupdict(),
-        records=records,
-        own=_online(page.average),
-        since_boot=not page.average and page.times == [page.start],
-    )
+    return Plain(start.groupdict(), records, own, since_boot)
 
 
-def _online(rows: _Shares) -> _Shares:
-    return {cpu: shares for cpu, shares in rows.items() if shares}
+def _tables(
+    rows: Sequence[tuple[str, str, str]], count: int
+) -> tuple[list[int], list[_Shares], _Shares] | None:
+    """Return the time and the shares of every interval, and the averages."""
+    times: list[int] = []
+    tables: list[_Shares] = []
+    average: _Shares = {}
+    seen: set[str] = set()
+    place, latest = "", average
+    for when, cpu, numbers in rows:
+        if when.rstrip() != place:
+            row = sysstat.time_of(when)
+            if row is None:
+                return None
+            place, seen = when.rstrip(), set()
+            latest = average if row[0] is None else {}
+            if row[0] is not None:
+                tables.append(latest)
+                times.append(row[0])
+        shares = _shares(numbers, count)
+        if shares is None or cpu in seen:
+            return None
+        seen.add(cpu)
+        if shares:
+            latest[cpu] = shares
+    if not times or (average and not average.keys() >= {*chain(*tables)}):
+        return None
+    return times, tables, average
 
 
-@dataclass(slots=True)
-class _Page:
-    """What was read so far; ``place`` is what stands in front of the last row."""
-
-    head: str = ""
-    count: int = 0
-    start: int | None = None
-    place: str = "\n"
-    rows: list[_Shares] = field(default_factory=list)
-    times: list[int] = field(default_factory=list)
-    average: _Shares = field(default_factory=dict)
-    latest: _Shares = field(default_factory=dict)
-
-    def take(self, line: str) -> bool:
-        """Take in a line; return False where it is not as expected."""
-        if line.endswith("%idle"):
-            return self._take_head(line)
-        if not line.startswith(self.place):
-            self._take_place(line)
-        point = line[-3:-2]
-        if point not in {".", ","}:
-            return False
-        words = line[len(self.place) :].replace(point, "").split()
-        if len(words) != self.count or words[0] in self.latest or words[0] == "-1":
-            return False
-        try:
-            shares = _shares(words)
-        except ValueError:
-            return False
-        self.latest[words[0]] = shares
-        return True
-
-    def _take_head(self, line: str) -> bool:
-        found = _HEAD.search(line)
-        if found is None or (self.head and found[0] != self.head):
-            return False
-        if self.start is None:
-            row = sysstat.place(line)
-            if row is None or row[0] is None:
-                return False
-            self.start = row[0]
-        self.head, self.count, self.place = found[0], found[0].count("%") + 1, "\n"
-        return True
-
-    def _take_place(self, line: str) -> None:
-        """Begin the rows of another time, or the averages."""
-        row = sysstat.place(line)
-        if row is None:
-            self.place, self.count = "", -1
-            return
-        self.place = line[: row[1]]
-        if row[0] is None:
-            self.latest = self.average
-        else:
-            self.latest = {}
-            self.rows.append(self.latest)
-            self.times.append(row[0])
-
-
-def _shares(words: list[str]) -> dict[str, float]:
+def _shares(numbers: str, count: int) -> dict[str, float] | None:
     """Return the shares of a row, usr, nice, sys, iowait, irq, soft, ..., idle.
 
-    They are written in hundredths of a percent, which is exact and fast.
-
-    Raises
-    ------
-    ValueError
-        If a number is none, or they are no shares.
+    They are read in hundredths of a percent, which is exact and fast. A CPU that was
+    offline has none; None where they are no shares.
     """
-    values = [*map(int, words[1:])]
+    try:
+        values = [*map(int, numbers.replace(numbers[-3], "").split())]
+    except ValueError:  # a point here and a comma there
+        return None
     total = sum(values)
-    if not 10_000 - _SLACK <= total <= 10_000 + _SLACK or min(values) < 0:
-        if any(values):
-            raise ValueError(total)
-        return {}
+    if len(values) != count:
+        return None
+    if not 10_000 - _SLACK <= total <= 10_000 + _SLACK:
+        return None if total else {}
     away = values[-1] + values[3]
-    shares = {"busy": max(0, 10_000 - away) / 1e4, "soft": values[5] / 1e4}
-    if len(values) > 7:
+    shares = {
+        "busy": (10_000 - away) / 1e4 if away < 10_000 else 0.0,
+        "soft": values[5] / 1e4,
+    }
+    if count > 7:
         shares["steal"] = values[6] / 1e4
     return shares

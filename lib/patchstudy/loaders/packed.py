@@ -45,7 +45,7 @@ def members(path: Path, data: bytes, limit: int) -> Iterator[Member | CaptureErr
     CaptureError
         If the file is broken, or larger than ``limit`` bytes when uncompressed.
     """
-    if data[:1] not in _FIRST and not _is_tar(data):
+    if not packs(data):
         yield Member(name="", data=data)
         return
     plain = _plain(path, data, limit)
@@ -54,6 +54,11 @@ def members(path: Path, data: bytes, limit: int) -> Iterator[Member | CaptureErr
             yield from _of_archive(path, name, entries(plain), limit)
             return
     yield Member(name="", data=plain)
+
+
+def packs(data: bytes) -> bool:
+    """Say whether the bytes may be compressed or an archive."""
+    return data[:1] in _FIRST or _is_tar(data)
 
 
 def too_large(what: str, limit: int) -> str:

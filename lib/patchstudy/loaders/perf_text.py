@@ -33,13 +33,17 @@ _REST = re.compile(r"\s\(msec\).*|(?<!\s)\s++(?:#\s|\( ?\+-|[(\[]\s*+\d++[.,]\d+
 _TABLE = re.compile(rf"\s*{_DIGITS} \([+-]{_DIGITS}\).*")
 _NUMBERED = re.compile(r"\s*(?:\d|<not )")
 #: Where the decimal mark is beyond doubt: numbers with more than three decimals, or
-#: with three that perf never groups, or milliseconds with two.
+#: with three that perf never groups, milliseconds with two, a group before decimals.
+#: The time in front of an interval has a point in every locale and tells nothing.
 _MARKS = (
     re.compile(r"^\s*\d+([.,])\d{4,}(?: \+- \S+)? seconds time elapsed", re.MULTILINE),
-    re.compile(r"^\s*\d+([.,])\d{9}\s", re.MULTILINE),
     re.compile(r"\d([.,])\d\d msec "),
     re.compile(r"#\s+\d+([.,])\d{3}\s"),
+    re.compile(r"(?<!\S)\d{1,3}[.,'’\u202f]\d{3}([.,])\d\d (?=[^\W\d])"),
+    re.compile(r"[(\[] *\d+([.,])\d\d%[)\]]"),
 )
+#: Where a mark parts groups of digits: two of them in one number.
+_GROUPED = re.compile(r"(?<!\S)\d{1,3}([.,])\d{3}\1\d{3}(?!\S)")
 _FACTS: Final = {"time elapsed": "elapsed_s", "user": "user_s", "sys": "sys_s"}
 
 
@@ -75,7 +79,10 @@ def output(raw: RawFile) -> perf_row.Output:
 def _mark(text: str) -> str | None:
     """Return the decimal mark; None where nothing tells it."""
     found = (pattern.search(text) for pattern in _MARKS)
-    return next((match[1] for match in found if match), None)
+    mark = next((match[1] for match in found if match), None)
+    if mark is None and (grouped := _GROUPED.search(text)):
+        return "," if grouped[1] == "." else "."
+    return mark
 
 
 def _line(raw: RawFile, state: _State, number: int, line: str) -> None:
@@ -136,7 +143,7 @@ def _counted(raw: RawFile, state: _State, number: int, line: str) -> None:
         value=None if absent else _number(value, *place),
         absent=value if absent else "",
         labels=_labels(match),
-        time_s=_number(time[1], *place) if time else None,
+        time_s=float(time[1].replace(",", ".")) if time else None,
         running=_number(running[1], *place) if running else None,
         spread=_number(spread[1], *place) if spread else None,
         report=state.report,

@@ -20,6 +20,8 @@ from patchstudy.records import Capture, Measurement, RawFile
 SOURCES: Final = {
     "event:*": "the number below <name> in the pair of lines with its prefix",
 }
+#: How a file begins that is of the kernel's protocol counters and of nothing else.
+OPENS = re.compile(r"(?:Ip: Forwarding|TcpExt: SyncookiesSent) ")
 _FIRST = re.compile(
     r"\s*(?P<prefix>[A-Z]\w+):(?: [A-Za-z]\w*)+ *\r?\n(?P=prefix):(?: -?\d+)+"
 )
@@ -68,10 +70,11 @@ def _pair(
         problem = f"{len(words)} numbers of {again!r} below {len(keys)} names"
         problem = f"{problem} of {prefix!r}; was it cut short?"
         raise CaptureError(raw.path, problem, where=str(counts[0]))
+    prefix = prefix.removesuffix(":")
     for key, word in zip(keys, words, strict=True):
-        name = prefix.removesuffix(":") + key
+        name = prefix + key
         gauge = {"kind": "gauge"} if name in _GAUGES else {}
-        if word.startswith("-") and not gauge:
+        if word[0] == "-" and not gauge:
             problem = f"{word} is not a count of {name}"
             raise CaptureError(raw.path, problem, where=str(counts[0]))
         yield Measurement(metric=f"event:{name}", value=int(word), labels=gauge)

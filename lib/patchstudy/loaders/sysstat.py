@@ -3,8 +3,9 @@
 Columns are what ``sar`` calls them: ``%usr``, ``rxpck/s``. The time in front of a row
 is the end of its interval, the time in front of a head its start, both in local time.
 With 12 hours the time is two words (``02:17:10 PM``), ``Moyenne :`` is two words as
-well, and Japanese writes ``14時16分41秒``. sysstat sets no thousands marks, so a comma
-before at most two digits is a decimal comma; ``--human`` writes ``2.1%``. What names a
+well, Japanese writes ``14時16分41秒``, Arabic puts the zone in front, India behind.
+sysstat sets no thousands marks, so a comma before at most two digits is a decimal
+comma; ``--human`` writes ``2.1%``. What names a
 row stands first or, with ``--pretty``, last. A restart of the machine begins the clock
 and the averages anew: then the averages printed are of one boot and not used. A table
 that no metric comes from and that cannot be read is left out with a note.
@@ -22,16 +23,34 @@ from patchstudy.loaders import cpu_shares
 from patchstudy.loaders.paste import plain
 from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import line_end
-from patchstudy.records import RawFile
+from patchstudy.records import Caveat, RawFile, Severity
 
 BANNER: Final = re.compile(
     r"^Linux (?P<release>\S+) \((?P<nodename>[^)]*)\)[ \t]+(?P<date>\S.*?)[ \t]+"
     r"_(?P<machine>\w+)_[ \t]+\((?P<cpus>\d{1,5}) CPU\)"
 )
-_TIME: Final = re.compile(
-    r"^(\d{1,2})\D ?(\d{1,2})\D ?(\d{1,2})(?:[^\s\d])?(?: ?([AaPp])\.? ?[Mm]\.?)?[ \t]+"
+#: The half of a day as glibc writes it: English, Spanish, Arabic, Chinese, Korean,
+#: Japanese, Greek, Hindi, Bengali, Tamil.
+_FORENOON: Final = r"[Aa]\.? ?[Mm]\.?|ص|上午|오전|午前|πμ|पूर्वाह्न|পূর্বাহ্ণ|காலை"
+_AFTERNOON: Final = r"[Pp]\.? ?[Mm]\.?|م|下午|오후|午後|μμ|अपराह्न|অপরাহ্ণ|மாலை"
+#: A time zone; a column or a word of sysstat is none.
+_ZONE: Final = (
+    r"(?!(?:CPU|NODE|IFACE|INTR|DEV|TTY|BUS|FAN|TEMP|IN|BAT|UID|USER|PID|TGID|LINUX|COM)\b)"
+    r"[A-Z]{2,5}|[+-]\d\d(?:\d\d)?"
 )
-_AVERAGE: Final = re.compile(r"^[^\s\d:][^\d:]*:[ \t]+")
+#: A time in front of words, as strftime's ``%X`` writes it in any locale.
+_TIME: Final = re.compile(
+    rf"^ ?(?:(?:{_ZONE}) )?(?:(?:{_FORENOON}|(?P<early>{_AFTERNOON})) ?)?"
+    r"(?P<hour>\d{1,2})\D ?(?P<minute>\d{1,2})\D ?(?P<second>\d{1,2})(?:[^\s\d])?"
+    rf"(?: ?(?:{_FORENOON}|(?P<late>{_AFTERNOON})))?(?: (?:{_ZONE})(?=[ \t]))?[ \t]+"
+)
+_HALF: Final = re.compile(f"{_FORENOON}|{_AFTERNOON}")
+_AVERAGE: Final = re.compile(r"^[^\s\d:：][^\d:：]*[:：][ \t]+")
+#: Rows of ``sar -x``, which are no averages.
+_EXTREME: Final = re.compile(
+    r"^(?:m[ií]n|m[aá][xk]|мин|мін|мак|最小|最大|최소|최대)[^\s\d:：]*[\s\u202f]?[:：]",
+    re.IGNORECASE,
+)
 _NUMBER: Final = re.compile(r"-?\d{1,15}(?:[.,]\d{1,2})?%?")
 _HUMAN: Final = re.compile(r"-?\d{1,15}[.,]\d[BkMGTP]")
 #: Columns that name the row.
@@ -62,6 +81,21 @@ _PERCENT: Final = {
         "guest", "gnice", "idle",
     )
 }  # fmt: skip
+
+#: The tool printed no averages at the end.
+CUT_SHORT: Final = Caveat(
+    code="cut-short",
+    severity=Severity.NOTE,
+    text="the averages at the end are missing: killed, or cut short; means are over the"
+    " intervals read",
+)
+#: A report without an interval says nothing of a run.
+SINCE_BOOT: Final = Caveat(
+    code="since-boot",
+    severity=Severity.DOUBT,
+    text="one report without an interval: means since boot, not of a run",
+    todo="Call the tool with an interval, as in mpstat -P ALL 1.",
+)
 
 Rows = dict[str, dict[str, float]]
 
@@ -222,7 +256,7 @@ def report(raw: RawFile, *, core: bool = False) -> Report:
     CaptureError
         If a number cannot be read, or the file holds two calls.
     """
-    lines = [(number, line) for number, line in plain(raw.text) if line]
+    lines = [one for one in plain(raw.text) if one[1]]
     banners = {
         n: match
         for n, line in lines
@@ -264,13 +298,20 @@ def _parsed(text: str) -> float | None:
     return float(text.rstrip("%").replace(",", "."))
 
 
-@lru_cache(maxsize=64)  # all rows of an interval have the same time
-def _seconds(hour: str, minute: str, second: str, half: str | None) -> int:
+def _seconds(found: re.Match[str]) -> int:
     """Return the seconds since midnight of a time with 24 or 12 hours."""
-    hours = int(hour)
-    if half:
-        hours = hours % 12 + (12 if half in "pP" else 0)
-    return hours * 3600 + int(minute) * 60 + int(second)
+    hours = int(found["hour"])
+    if found["early"] or found["late"]:
+        hours = hours % 12 + 12
+    elif hours == 12 and _HALF.search(found[0]):
+        hours = 0
+    return hours * 3600 + int(found["minute"]) * 60 + int(found["second"])
+
+
+@lru_cache(maxsize=64)  # of what stands in front of the words of a row
+def time_of(text: str) -> tuple[int | None, int] | None:
+    """Return what ``place`` does."""
+    return place(text)
 
 
 def place(line: str) -> tuple[int | None, int] | None:
@@ -279,7 +320,7 @@ def place(line: str) -> tuple[int | None, int] | None:
     None for a line that is no row of a table.
     """
     if match := _TIME.match(line):
-        return _seconds(*match.groups()), match.end()
+        return _seconds(match), match.end()
     if match := _AVERAGE.match(line):
         return None, match.end()
     return None
@@ -319,11 +360,7 @@ def _line(
         problem = f"{line[1]!r} is no row of a table of sysstat"
         raise CaptureError(told.raw.path, problem, where=str(line[0]))
     time, words = row
-    first = words[0] if words else ""
-    if first == "COM":
-        return current
-    if first == "LINUX" and "RESTART" in words:
-        _restart(told, drafts.values())
+    if _is_aside(told, drafts, line[1], words[:2]):
         return current
     if (
         words
@@ -341,6 +378,19 @@ def _line(
     elif not current.readable:
         current.moment = line[1][: label_end(line[1])]
     return current
+
+
+def _is_aside(
+    told: Report, drafts: dict[tuple[str, ...], _Draft], line: str, first: list[str]
+) -> bool:
+    """Say whether a line is of no table: a comment, a restart, an extreme."""
+    if first[:1] == ["LINUX"] and first[1:] and first[1].startswith("RESTART"):
+        _restart(told, drafts.values())
+        return True
+    if _EXTREME.match(line):
+        told.unread["minimum and maximum"] = None
+        return True
+    return first[:1] == ["COM"]
 
 
 def _quick(draft: _Draft, line: str) -> bool:
@@ -610,8 +660,9 @@ def cpu_facts(
     facts: dict[str, object] = {}
     if present is not None:
         facts["number_of_cpus"] = present
-    busiest = cpu_shares.busiest(over)
-    return facts if busiest is None else {**facts, "busiest_cpu": busiest}
+    if (busiest := cpu_shares.busiest(over)) is not None:
+        facts["busiest_cpu"] = busiest
+    return facts
 
 
 def add_interfaces(told: Report, reading: Reading) -> None:
@@ -690,10 +741,11 @@ def add_counts(told: Report, reading: Reading) -> None:
 
 def _softirqs(sheet: Sheet, reading: Reading) -> None:
     """Add the softirqs of each kind over all CPUs, and all of them."""
-    rows = [row for name, row in sheet.over().items() if name != "all"]
+    seconds, over = sheet.seconds, sheet.over()
+    rows = [row for name, row in over.items() if name != "all"]
     every = 0.0
     for column in sheet.columns:
-        count = sum(row[column] for row in rows) * sheet.seconds
+        count = sum([row[column] for row in rows]) * seconds
         every += count
         label = {"softirq": column.removesuffix("/s")}
         reading.whole("softirqs", count, label)
@@ -738,31 +790,15 @@ def doubts(told: Report, reading: Reading) -> None:
             "numbers that --human shortened are absent; call the tool without it",
         )
     if told.since_boot:
-        doubt_since_boot(reading)
+        reading.caveats.append(SINCE_BOOT)
     elif not told.restarted and not all(sheet.whole for sheet in told.sheets):
-        note_cut_short(reading)
+        reading.caveats.append(CUT_SHORT)
 
 
-def note_cut_short(reading: Reading) -> None:
-    """Add that the tool printed no averages at the end."""
-    reading.note(
-        "cut-short",
-        "the averages at the end are missing: killed, or cut short; means are over the"
-        " intervals read",
-    )
-
-
-def doubt_since_boot(reading: Reading) -> None:
-    """Add that a report without an interval says nothing of a run."""
-    reading.doubt(
-        "since-boot",
-        "one report without an interval: means since boot, not of a run",
-        "Call the tool with an interval, as in mpstat -P ALL 1.",
-    )
-
-
-def host_facts(header: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what the first line says of the machine."""
-    for key in ("nodename", "release", "machine"):
-        if header.get(key) and header[key] != "(none)":
-            yield key, header[key]
+def host_facts(header: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return what the first line says of the machine."""
+    return [
+        (key, header[key])
+        for key in ("nodename", "release", "machine")
+        if header.get(key) and header[key] != "(none)"
+    ]

@@ -11,7 +11,8 @@ The first iteration of procps is no part of the run: means since boot in old ver
 a blink of an eye in new ones. Its values carry the label ``span``. The others become
 intervals by the time of day in their first line (whole seconds, local time). BusyBox
 looks at 0.1 s for its first one and has no clock: all its iterations count the same in
-the mean, without intervals. Decimal commas and translated heads are read as such.
+the mean, without intervals. Decimal commas and translated heads are read as such; the
+translated names of the shares are told by their order.
 """
 
 import re
@@ -33,6 +34,10 @@ _SHARE: Final = re.compile(
     r"(\d{1,3}(?:[.,]\d{1,2})?) ?%? ?"
     r"(us|sy|ni|id|wa|hi|si|st|usr|sys|nic|idle|io|irq|sirq)\b"
 )
+#: A share in any language; procps keeps the order of English.
+_ANY_SHARE: Final = re.compile(r"(\d{1,3}(?:[.,]\d{1,2})?) ?([^\W\d]{2,12})")
+_ORDER: Final = ("us", "sy", "ni", "id", "wa", "hi", "si", "st")
+_CPUS: Final = re.compile(r"(?:%\S|C[Pp][Uu])[^:]{0,16}:")
 _PROCESSES: Final = re.compile(r"^ *PID +")
 _NAMES: Final = {
     "usr": "us", "sys": "sy", "nic": "ni", "idle": "id", "io": "wa", "irq": "hi",
@@ -147,7 +152,7 @@ def _line(raw: RawFile, iteration: _Iteration, numbered: tuple[int, str]) -> Non
         iteration.processes += 1
     elif _PROCESSES.match(line):
         iteration.listed = True
-    elif re.match(r"%?C[Pp][Uu]", line):
+    elif _CPUS.match(line):
         for part in re.split(r"(?<=\S) {2,}(?=%?C[Pp][Uu]\d)", line):
             _cpu(raw, iteration, part, str(number))
 
@@ -155,10 +160,7 @@ def _line(raw: RawFile, iteration: _Iteration, numbered: tuple[int, str]) -> Non
 def _cpu(raw: RawFile, iteration: _Iteration, text: str, where: str) -> None:
     """Add the shares of one CPU or of all."""
     name, _colon, rest = text.partition(":")
-    percent = {
-        _NAMES.get(match[2], match[2]): float(match[1].replace(",", "."))
-        for match in _SHARE.finditer(rest)
-    }
+    percent = _percent(rest)
     digits = re.search(r"\d+", name)
     if _NEEDED - percent.keys():
         if digits is None:
@@ -174,6 +176,21 @@ def _cpu(raw: RawFile, iteration: _Iteration, text: str, where: str) -> None:
         raise CaptureError(raw.path, str(error), where=where) from error
     if shares:
         iteration.cpus[digits[0] if digits else "all"] = shares
+
+
+def _percent(text: str) -> dict[str, float]:
+    """Return the shares of a line by their English names."""
+    found = {
+        _NAMES.get(match[2], match[2]): float(match[1].replace(",", "."))
+        for match in _SHARE.finditer(text)
+    }
+    if found.keys() >= _NEEDED:
+        return found
+    told = _ANY_SHARE.findall(text)
+    if len(told) not in {7, 8} or len({word for _value, word in told}) < len(told):
+        return found
+    values = [float(value.replace(",", ".")) for value, _word in told]
+    return dict(zip(_ORDER, values, strict=False))
 
 
 def _slack(text: str) -> float:

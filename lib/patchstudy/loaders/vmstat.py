@@ -33,7 +33,10 @@ from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, RawFile
 
-_GROUPS: Final = re.compile(r"^(?:procs|--procs--|-?procs-*) -+\w+-+ -+\w+-+ -+\w+-+ ")
+#: The first line of the head, the second, in any language: five groups, then as many
+#: names of columns as there are in every version.
+_GROUPS: Final = re.compile(r"^-*[^\W\d]\S*?-* (?: ?-+[^\s-]+-+){4} ?-+[^\s-]")
+_WORDS: Final = re.compile(r"^ *[^\W\d]+(?: +[^\W\d]+){15,18}$")
 _DISK: Final = re.compile(r"^disk-? +-+\w+-+ ")
 _NAMES: Final = re.compile(
     r"^ *r +b +\S+ +\S+ +\S+ +\S+ +si +so +bi +bo +in +cs +us +sy +id\b"
@@ -111,7 +114,7 @@ def _rows(raw: RawFile) -> tuple[list[_Row], str]:
             raise CaptureError(raw.path, problem, where=str(number))
         if not line or "---" in line:
             continue
-        if _NAMES.match(line):
+        if _NAMES.match(line) or _WORDS.match(line):
             names = line.split()
         else:
             rows.append(_row(raw, names, line, str(number)))
