@@ -69,14 +69,112 @@ def test_a_silent_host_has_loss_but_no_round_trip():
 
 def test_the_total_is_read_not_the_summary_of_an_interval():
     capture = golden("v51-Q1-o.txt")
-    (loss,) = [one for one in capture.measurements if one.metric == "loss"]
+    (loss,) = [
+        one
+        for one in capture.measurements
+        if one.metric == "loss" and one.start_s is None
+    ]
     assert (loss.value, loss.exposure) == (0.2, 30)
 
 
-def test_interval_summaries_without_their_total_are_refused():
+def spans(capture, metric, host):
+    return [
+        (one.start_s, one.end_s, one.value)
+        for one in capture.measurements
+        if (one.metric, one.labels.get("host")) == (metric, host)
+        and one.start_s is not None
+    ]
+
+
+def test_each_interval_summary_is_an_interval():
+    capture = golden("v51-Q1-o.txt")
+    host = "192.0.2.2"
+    assert spans(capture, "loss", host) == [(0.0, 1.0, 0.2), (1.0, 2.0, 0.2)]
+    assert [one[2] for one in spans(capture, "rtt_mean", host)] == [37e-6, 54e-6]
+
+
+def test_interval_summaries_without_their_total_are_those_of_a_cut_run():
     text = (FILES / "v51-Q1-o.txt").read_text().splitlines(keepends=True)
-    with pytest.raises(CaptureError, match="summary is missing; was it cut short"):
-        read("".join(text[:-1]))
+    capture = read("".join(text[:-1]))
+    assert "summary is missing; was it cut short" in capture.error.text
+    assert whole(capture, "loss", host="192.0.2.2") is None
+    assert len(spans(capture, "loss", "192.0.2.2")) == 2
+
+
+#: fping 5.5 -Q 1,cumulative -c 6 -p 500, a captured run.
+CUMULATIVE = """\
+[23:59:59]
+127.0.0.1 : xmt/rcv/%loss = 2/2/0%, outage(ms) = 0, min/avg/max = 0.021/0.023/0.026
+[00:00:00]
+127.0.0.1 : xmt/rcv/%loss = 4/4/0%, outage(ms) = 0, min/avg/max = 0.021/0.032/0.052
+127.0.0.1 : xmt/rcv/%loss = 6/6/0%, outage(ms) = 0, min/avg/max = 0.021/0.035/0.052
+"""
+
+
+def test_summaries_that_count_from_the_start_are_no_intervals():
+    capture = read(CUMULATIVE)
+    assert spans(capture, "rtt_mean", "127.0.0.1") == []
+    assert "interval-unread" in codes(capture)
+    assert whole(capture, "rtt_mean", host="127.0.0.1") == pytest.approx(35e-6)
+
+
+def test_intervals_go_on_over_midnight():
+    capture = read(CUMULATIVE.replace("= 4/4/0%", "= 2/2/0%"))
+    assert [one[:2] for one in spans(capture, "loss", "127.0.0.1")] == [(0, 1), (1, 2)]
+
+
+def test_one_stamp_does_not_tell_how_long_an_interval_is():
+    capture = read("".join(CUMULATIVE.splitlines(keepends=True)[2:]))
+    assert spans(capture, "loss", "127.0.0.1") == []
+    assert "interval-unread" in codes(capture)
+
+
+def test_an_interval_with_answers_of_an_earlier_one_has_no_loss():
+    text = CUMULATIVE.replace("%loss = 4/4/0%", "%return = 2/3/150%")
+    capture = read(text)
+    assert [one[2] for one in spans(capture, "loss", "127.0.0.1")] == [0.0]
+    assert "loss-absent" in codes(capture)
+    assert len(spans(capture, "rtt_mean", "127.0.0.1")) == 2
+
+
+#: fping 5.5 -J -D -c 4, and -J -Q 1: captured runs, each cut to one host.
+STAMPED_JSON = """\
+{"resp": {"timestamp": "1796094048.91477", "host": "127.0.0.1", "seq": 0, "size": 64, \
+"rtt": 0.043}}
+{"summary": {"host": "127.0.0.1", "xmt": 1, "rcv": 1, "loss": 0, "outage(ms)": 0, \
+"rttMin": 0.043, "rttAvg": 0.043, "rttMax": 0.043}}
+"""
+INTERVAL_JSON = """\
+{"intSum": {"time": 1796094046,"host": "127.0.0.1", "xmt": 2, "rcv": 1, "loss": 50, \
+"rttMin": 0.029, "rttAvg": 0.035, "rttMax": 0.040}}
+{"intSum": {"time": 1796094047,"host": "127.0.0.1", "xmt": 2, "rcv": 0, "loss": 100}}
+{"summary": {"host": "127.0.0.1", "xmt": 6, "rcv": 1, "loss": 83, "rttAvg": 0.040}}
+"""
+
+
+def test_the_json_tells_its_start_by_its_stamps():
+    assert of_json(STAMPED_JSON).started_at == "2026-12-01T03:00:48Z"
+    assert of_json(INTERVAL_JSON).started_at == "2026-12-01T03:00:45Z"
+
+
+def test_the_json_has_intervals_too():
+    capture = of_json(INTERVAL_JSON)
+    assert spans(capture, "loss", "127.0.0.1") == [(0.0, 1.0, 0.5), (1.0, 2.0, 1.0)]
+    assert spans(capture, "rtt_mean", "127.0.0.1") == [(0.0, 1.0, pytest.approx(35e-6))]
+
+
+@pytest.mark.parametrize(
+    ("stamp", "started_at"),
+    [
+        ("2026-12-01T03:00:50+0100", "2026-12-01T02:00:49Z"),
+        ("2026-12-01 03:00:50", None),
+        ("Tue Dec  1 03:00:50 2026", None),
+    ],
+)
+def test_a_stamp_with_a_zone_tells_the_start(stamp, started_at):
+    line = f"[{stamp}] h : [0], 64 bytes, 0.021 ms (0.021 avg, 0% loss)\n"
+    total = "\nh : xmt/rcv/%loss = 1/1/0%, min/avg/max = 0.021/0.021/0.021\n"
+    assert read(line + total).started_at == started_at
 
 
 def test_more_answers_than_requests_are_refused_with_the_likely_cause():
@@ -157,7 +255,7 @@ def test_null_in_the_values_of_the_json_is_a_loss():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        pytest.param(JSON[: JSON.index('{"summary')], "summary is missing", id="cut"),
+        pytest.param(JSON[: JSON.index('{"int')], "summary is missing", id="cut"),
         pytest.param(JSON[:-20] + "\n", "8: not one object", id="cut in a line"),
         pytest.param(JSON.replace('"rcv": 2', '"rcv": 5'), "5 answers to 3", id="more"),
         pytest.param(JSON.replace("5.13", '"x"'), "'x' is not a time", id="no time"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchstudy.errors import CaptureError
-from patchstudy.loaders import netperf, read
+from patchstudy.loaders import netperf, netperf_lines, read
 from patchstudy.records import RawFile
 
 FILES = Path(__file__).parent / "golden" / "loaders" / "netperf"
@@ -518,3 +518,126 @@ def test_every_run_of_the_lab_is_read_without_a_doubt(shared):
         assert path.suffixes[-2] == "." + capture.workload["test"]
         assert capture.error is None
         assert capture.caveats == ()
+
+
+# ---- output of netperf 2.7.0 over a loopback, captured for these tests ---------------
+
+BANNER = (
+    "MIGRATED {} TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0"
+    " AF_INET : demo{}\n"
+)
+COLUMNS = """\
+Local       Remote      Local  Elapsed Throughput Throughput  
+Send Socket Recv Socket Send   Time               Units       
+Size        Size        Size   (sec)                          
+Final       Final                                             
+4194304     1026899     16384  1.02    1792.67    10^6bits/s  
+"""  # noqa: W291 - as netperf prints them
+
+
+def test_columns_below_a_classic_banner_are_omni_output():
+    capture = load_text(BANNER.format("TCP STREAM", "") + COLUMNS)
+    assert value(capture, "throughput") == pytest.approx(1792.67e6)
+    assert capture.workload["duration_s"] == 1.02
+    assert capture.workload["send_size"] == 16384
+
+
+def test_interims_of_csv_output_are_intervals():
+    text = BANNER.format("TCP STREAM", "") + (
+        "2632.19,10^6bits/s,2.007,1796094427.062\n"
+        "Local Send Socket Size Final,Remote Recv Socket Size Final,Local Send Size,"
+        "Elapsed Time (sec),Throughput,Throughput Units\n"
+        "4194304,1026899,16384,2.01,2626.11,10^6bits/s\n"
+    )
+    capture = load_text(text)
+    assert value(capture, "throughput") == pytest.approx(2626.11e6)
+    (interim,) = [one for one in capture.measurements if one.start_s is not None]
+    assert (interim.metric, interim.value) == ("send_rate", pytest.approx(2632.19e6))
+    assert interim.end_s == pytest.approx(2.007)
+    assert capture.started_at == "2026-12-01T03:07:05Z"
+
+
+def test_interims_tell_the_unit_where_there_is_no_head():
+    text = (
+        "Interim result: 334.28 MBytes/s over 2.000 seconds ending at 1796094411.466\n"
+        "131072  16384  16384    2.01     332.80   \n"
+    )
+    raw = RawFile.of(Path("run.txt"), text.encode())
+    assert netperf.sniff(raw)
+    capture = netperf.load(raw)
+    assert value(capture, "throughput") == pytest.approx(332.80 * 2**20 * 8)
+    assert {"test-unknown", "interim-unread"} <= set(codes(capture))
+    assert "unit-assumed" not in codes(capture)
+
+
+@pytest.mark.parametrize(
+    ("line", "metric", "wanted"),
+    [
+        ("4194304,1229941,16384,1.04,2498.81,10^6bits/s", "throughput", 2498.81e6),
+        ("1,2,3,4,1,1,1.00,17862.30,Trans/s", "transaction_rate", 17862.30),
+    ],
+)
+def test_csv_without_names_is_read_in_its_own_order(line, metric, wanted):
+    raw = RawFile.of(Path("run.txt"), (line + "\n").encode())
+    assert netperf.sniff(raw)
+    capture = netperf.load(raw)
+    (one,) = capture.measurements
+    assert (one.metric, one.value) == (metric, pytest.approx(wanted))
+    assert "test-unknown" in codes(capture)
+
+
+def test_csv_without_names_in_another_order_is_not_netperfs():
+    raw = RawFile.of(Path("run.txt"), b"10^6bits/s,2498.81,1.04\n")
+    assert not netperf.sniff(raw)
+
+
+def test_the_latency_of_a_transaction_with_its_connection_is_no_round_trip():
+    banner = BANNER.format("TCP Connect/Request/Response", "")
+    keys = "THROUGHPUT=2867.82\nTHROUGHPUT_UNITS=Trans/s\nMEAN_LATENCY=348.49\n"
+    capture = load_text(banner + keys)
+    assert value(capture, "transaction_rate") == 2867.82
+    assert value(capture, "rtt_mean") is None
+    assert "rtt-absent" in codes(capture)
+
+
+def test_a_name_that_cannot_be_resolved_is_netperfs_error():
+    text = (
+        "resolve_host: could not resolve host '127.0.0.1' port '12865' af AF_INET\n"
+        "\tgetaddrinfo returned -2 Name or service not known\n"
+        "establish_control could not establish the control connection from 0.0.0.0\n"
+    )
+    raw = RawFile.of(Path("run.txt"), text.encode())
+    assert netperf.sniff(raw)
+    assert "could not resolve host" in netperf.load(raw).error.text
+
+
+def test_debug_output_says_how_to_run_it():
+    text = "resolve_host called with host '127.0.0.1' port '(null)' family AF_UNSPEC\n"
+    with pytest.raises(CaptureError, match=r"run\.txt:1: .*\(-d\) is not read"):
+        load_text(text + BANNER.format("TCP STREAM", "") + ROW)
+
+
+class Counted:
+    """A pattern that counts how many letters it was given."""
+
+    def __init__(self, pattern):
+        self.pattern, self.letters = pattern, 0
+
+    def match(self, text):
+        self.letters += len(text)
+        return self.pattern.match(text)
+
+
+def test_a_line_of_many_banners_is_looked_at_once(monkeypatch):
+    wrapped = Counted(netperf_lines._WRAPPED)
+    monkeypatch.setattr(netperf_lines, "_WRAPPED", wrapped)
+    text = "TCP STREAM TEST from " * 10_000 + "to\n0.0.0.0 (x) port 0\n" + "a to\n" * 9
+    lines = list(netperf_lines.numbered(text))
+    assert lines[0][1].endswith("TEST from to 0.0.0.0 (x) port 0")
+    assert wrapped.letters == len("0.0.0.0 (x) port 0")
+
+
+def test_a_broken_banner_does_not_move_the_numbers_of_the_lines():
+    text = "A TEST from 0.0.0.0 () port 0 AF_INET to\n> 192.0.2.1 () port 0\n> row\n"
+    numbers = [number for number, _line in netperf_lines.numbered(text)]
+    assert numbers == [2, 3]

@@ -13,15 +13,16 @@ value carries the label ``host`` and is of the whole run:
 ``rtt_p50``, ``rtt_p99``
     Over the printed times, where all are there: 20 at least, 1000 for 99 %.
 
-The summaries of ``-Q`` stand below ``[hh:mm:ss]`` and are of one interval each; the
-total is the second summary of a host below the last of these. They are not read.
-That clock has no date and no zone; with ``-D`` the stamp of the first answer,
-less its time, is the start.
+The summaries of ``-Q`` stand below ``[hh:mm:ss]`` and are intervals of ``loss`` and
+``rtt_mean`` (module ``fping_intervals``); the total is the second summary of a host
+below the last of these. Without a total the run was cut: it has intervals alone. That
+clock has no date and no zone; with ``-D`` the stamp of the first answer, less its time,
+is the start, where it is seconds since 1970 or has a zone (``--timestamp-format=iso``).
 
 ``-J`` (fping 5.4 and later, doc/fping-json.md) writes an object a line: ``resp``,
 ``timeout``, ``summary`` (``-c``), ``vSum`` (``-C``, null where no answer came),
-``intSum`` (``-Q``, not read), ``stats``; others are passed over. ``loss`` is from the
-counts there too.
+``intSum`` (``-Q``), ``stats``; others are passed over. ``loss`` is from the counts
+there too; with ``-D`` or ``-Q`` its stamps tell the start.
 """
 
 import json
@@ -33,18 +34,23 @@ from statistics import fmean, median
 from typing import Final
 
 from patchstudy.errors import CaptureError
+from patchstudy.loaders import fping_intervals
+from patchstudy.loaders.fping_intervals import Summary
 from patchstudy.loaders.paste import plain, plain_head
-from patchstudy.loaders.reading import Reading
+from patchstudy.loaders.reading import Reading, last_digit
 from patchstudy.loaders.text import counter
-from patchstudy.records import Capture, RawFile
+from patchstudy.records import Capture, Fault, RawFile
 
 #: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
 SOURCES: Final = {
     "loss": (
         'xmt/rcv/%loss of the summary of the host: 1 - rcv / xmt; -C: the share of "-"'
-        " (-J: null)"
+        " (-J: null); an interval (-Q): the summary below its [hh:mm:ss] (-J: intSum)"
     ),
-    "rtt_mean": "min/avg/max of the summary: avg; -C: the mean of the times",
+    "rtt_mean": (
+        "min/avg/max of the summary: avg; -C: the mean of the times; an interval (-Q): "
+        "the same of its summary"
+    ),
 }
 _SUMMARY: Final = re.compile(
     r"^(?P<host>\S+)(?: \(\S+\))? *: xmt/rcv/%(?P<kind>loss|return) ="
@@ -56,22 +62,28 @@ _LIST: Final = re.compile(
     r"(?P<times>(?:\d+(?:\.\d+)?|-)(?: (?:\d+(?:\.\d+)?|-))*)$"
 )
 _LINE: Final = re.compile(
-    r"^(?:\[\d+\.\d+\] )?(?P<host>\S+)(?: \(\S+\))? *: \[\d+\], "
+    r"^(?:\[[\d.:+TZ -]{8,40}\] |\[\w{3} [\w :]{16,22}\] )?"
+    r"(?P<host>\S+)(?: \(\S+\))? *: \[\d+\], "
     r"(?:\d+ bytes, (?P<time>\S+) ms|timed out)"
 )
+_SECONDS: Final = re.compile(r"^\[\d+\.\d+\] ")
 _STAMPED: Final = re.compile(
-    r"^\[(\d{9,10}\.\d{1,9})\] \S+(?: \(\S+\))? *: \[0\], \d+ bytes,"
+    r"^\[(\d{9,10}\.\d{1,9}|\d{4}-\d\d-\d\dT[\d:]{8}[+-]\d{4})\] "
+    r"\S+(?: \(\S+\))? *: \[0\], \d+ bytes,"
     r" (\d{1,9}(?:\.\d+)?) ms"
 )
-_CLOCK: Final = re.compile(r"^\[\d\d:\d\d:\d\d\]$")
+_CLOCK: Final = re.compile(r"^\[(\d\d):(\d\d):(\d\d)\]$")
 _STATE: Final = re.compile(r"^\S+ is (?:alive|unreachable)\b")
 _JSON: Final = re.compile(
-    r'\s*\{\s*"(?:resp|timeout|summary|vSum|intSum)": ?\{\s*"(?:host|time)":'
+    r'\s*\{\s*"(?:resp|timeout|summary|vSum|intSum)": ?'
+    r'\{\s*"(?:host|time|timestamp)":'
 )
 _NUMBER: Final = re.compile(r"\d{1,12}(?:\.\d+)?(?:e[+-]\d\d)?")
 _ENOUGH_FOR_P50: Final = 20
 _ENOUGH_FOR_P99: Final = 1000
 _MS: Final = 1e-3
+_LAST_DIGIT: Final = 1e-3
+_NO_TOTAL: Final = "fping's summary is missing; was it cut short?"
 
 
 def sniff(raw: RawFile) -> bool:
@@ -79,11 +91,20 @@ def sniff(raw: RawFile) -> bool:
     if _JSON.match(raw.head):
         return True
     lines = plain_head(raw)
-    if any(_SUMMARY.match(line) or _LINE.match(line) for line in lines):
+    if any(_SUMMARY.match(line) or _is_answer(raw, line) for line in lines):
         return True
     told = [line for line in lines if not line.startswith("ICMP ")]
     listed = bool(told) and all(_LIST.match(line) for line in told)
     return listed or (bool(told) and all(_STATE.match(line) for line in told))
+
+
+def _is_answer(raw: RawFile, line: str) -> bool:
+    """Say whether a line is an answer; where others stamped it, all lines are."""
+    if not _LINE.match(line):
+        return False
+    if not line.startswith("[") or _SECONDS.match(line):
+        return True
+    return not raw.data.rstrip().rpartition(b"\n")[2].startswith(b"[")
 
 
 def load(raw: RawFile) -> Capture:
@@ -92,12 +113,14 @@ def load(raw: RawFile) -> Capture:
     Raises
     ------
     CaptureError
-        If the summary is missing, or holds more answers than requests.
+        If there is no summary at all, or one holds more answers than requests.
     """
-    hosts = _of_json(raw) if _JSON.match(raw.head) else _hosts(raw)
+    page = _of_json(raw) if _JSON.match(raw.head) else _of_text(raw)
+    hosts = page.hosts
     reading = Reading()
     for name, host in hosts.items():
         _host(name, host, reading)
+    fping_intervals.add(page.intervals, reading)
     counts = {
         name: {"xmt": host.sent, "rcv": host.received} for name, host in hosts.items()
     }
@@ -105,21 +128,44 @@ def load(raw: RawFile) -> Capture:
         path=raw.path,
         sha256=raw.digest,
         tool="fping",
-        started_at=_started_at(raw),
-        workload={"protocol": "ICMP", "hosts": len(hosts)},
+        started_at=_utc(page.start_s),
+        workload={
+            "protocol": "ICMP",
+            "hosts": len(hosts) or len({one.host for one in page.intervals}),
+        },
         measurements=tuple(reading.measurements),
         facts={"hosts": counts},
         caveats=tuple(reading.caveats),
+        error=None if hosts else Fault(text=_NO_TOTAL),
     )
 
 
-def _started_at(raw: RawFile) -> str | None:
-    """Return the UTC time of the first request, where ``-D`` stamps its answer."""
-    for _number, line in plain(raw.text):
+def _stamped(lines: list[tuple[int, str]]) -> float | None:
+    """Return when the first request was sent, where ``-D`` stamps its answer."""
+    for _number, line in lines:
         if match := _STAMPED.match(line):
-            moment = float(match[1]) - float(match[2]) * _MS
-            return f"{datetime.fromtimestamp(moment, tz=UTC):%Y-%m-%dT%H:%M:%SZ}"
+            moment = _moment(match[1])
+            return None if moment is None else moment - float(match[2]) * _MS
     return None
+
+
+def _moment(text: str) -> float | None:
+    """Return seconds since 1970 of a stamp; None where it has no zone."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo else None
+
+
+def _utc(start_s: float | None) -> str | None:
+    if start_s is None or not 0 < start_s < 2**36:
+        return None
+    return f"{datetime.fromtimestamp(start_s, tz=UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -129,34 +175,57 @@ class _Host:
     sent: int
     received: int
     mean: float | None = None
-    last_digit: float = 1e-3
+    last_digit: float = _LAST_DIGIT
     times: list[float] = field(default_factory=list)
 
 
-def _hosts(raw: RawFile) -> dict[str, _Host]:
+@dataclass(slots=True, kw_only=True)
+class _Page:
+    """The totals of the hosts, the interval summaries, and the start since 1970."""
+
+    hosts: dict[str, _Host] = field(default_factory=dict)
+    intervals: list[Summary] = field(default_factory=list)
+    start_s: float | None = None
+
+
+def _of_text(raw: RawFile) -> _Page:
     lines = [(number, line) for number, line in plain(raw.text) if line]
-    last = max(
-        (at for at, (_n, line) in enumerate(lines) if _CLOCK.match(line)), default=-1
-    )
-    hosts: dict[str, _Host] = {}
+    page = _Page(start_s=_stamped(lines))
+    clock_s: int | None = None
     seen: set[str] = set()
-    for number, line in lines[last + 1 :]:
-        match = _SUMMARY.match(line)
-        if match and last >= 0 and match["host"] not in seen:
-            seen.add(match["host"])  # the last interval of -Q, not the total
-        elif match:
-            _once(raw, hosts, match["host"], number)
-            hosts[match["host"]] = _counted(raw, match, number)
+    for number, line in lines:
+        if clock := _CLOCK.match(line):
+            hours, minutes, seconds = map(int, clock.groups())
+            clock_s, seen = 3600 * hours + 60 * minutes + seconds, set()
+        elif match := _SUMMARY.match(line):
+            name = match["host"]
+            if clock_s is None or name in seen:
+                _once(raw, page.hosts, name, number)
+                page.hosts[name] = _counted(raw, match, number)
+            else:
+                seen.add(name)
+                page.intervals.append(_interval(raw, match, clock_s, number))
         elif listed := _LIST.match(line):
-            _once(raw, hosts, listed["host"], number)
-            hosts[listed["host"]] = _listed(listed)
-    _answers(raw, lines, hosts)
-    if not hosts:
+            _once(raw, page.hosts, listed["host"], number)
+            page.hosts[listed["host"]] = _listed(listed)
+    _answers(raw, lines, page.hosts)
+    if not page.hosts and not page.intervals:
         alive = any(_STATE.match(line) for _number, line in lines)
         told = "says only who is alive; call fping with -c or -C"
-        cut = "fping's summary is missing; was it cut short?"
-        raise CaptureError(raw.path, told if alive else cut)
-    return hosts
+        raise CaptureError(raw.path, told if alive else _NO_TOTAL)
+    return page
+
+
+def _interval(raw: RawFile, match: re.Match[str], clock_s: int, number: int) -> Summary:
+    mean, last = _mean(raw, match, number)
+    return Summary(
+        host=match["host"],
+        clock_s=clock_s,
+        sent=int(match["sent"]),
+        received=int(match["received"]),
+        mean_s=None if mean is None else mean * _MS,
+        last_s=last * _MS,
+    )
 
 
 def _once(raw: RawFile, hosts: dict[str, _Host], name: str, number: int) -> None:
@@ -169,15 +238,21 @@ def _counted(raw: RawFile, match: re.Match[str], number: int) -> _Host:
     """Return the counts and the mean of a summary."""
     sent, received = int(match["sent"]), int(match["received"])
     _no_more_answers(raw, sent, received, number, wrong=match["kind"] == "return")
-    host = _Host(sent=sent, received=received)
-    if match["times"]:
-        texts = match["times"].split("/")
-        if len(texts) != 3 or not all(map(_NUMBER.fullmatch, texts)):
-            problem = f"{match['times']!r} is not min/avg/max with decimal points"
-            raise CaptureError(raw.path, problem, where=str(number))
-        host.mean = float(texts[1])
-        host.last_digit = 10.0 ** -len(texts[1].partition(".")[2])
-    return host
+    mean, last = _mean(raw, match, number)
+    return _Host(sent=sent, received=received, mean=mean, last_digit=last)
+
+
+def _mean(
+    raw: RawFile, match: re.Match[str], number: int
+) -> tuple[float | None, float]:
+    """Return the mean of a summary, where it has one, and its last digit, in ms."""
+    if not match["times"]:
+        return None, _LAST_DIGIT
+    texts = match["times"].split("/")
+    if len(texts) != 3 or not all(map(_NUMBER.fullmatch, texts)):
+        problem = f"{match['times']!r} is not min/avg/max with decimal points"
+        raise CaptureError(raw.path, problem, where=str(number))
+    return float(texts[1]), last_digit(texts[1])
 
 
 def _no_more_answers(
@@ -216,15 +291,15 @@ def _answers(
 # ---- JSON ---------------------------------------------------------------------------
 
 
-def _of_json(raw: RawFile) -> dict[str, _Host]:
+def _of_json(raw: RawFile) -> _Page:
     """Return counts and times of every host from an object a line.
 
     Raises
     ------
     CaptureError
-        If a line is no such object, or no host has a summary.
+        If a line is no such object, or there is no summary at all.
     """
-    hosts: dict[str, _Host] = {}
+    page = _Page()
     answers: dict[str, list[float]] = {}
     for number, line in plain(raw.text):
         if not line.startswith("{"):
@@ -232,16 +307,35 @@ def _of_json(raw: RawFile) -> dict[str, _Host]:
         kind, told = _object(raw, line, number)
         name = str(told.get("host", ""))
         if kind == "resp":
-            answers.setdefault(name, []).append(_ms(raw, told.get("rtt"), number))
+            answers.setdefault(name, []).append(_answer(raw, told, number, page))
+        elif kind == "intSum":
+            page.intervals.append(_json_interval(raw, told, number))
         elif kind in {"summary", "vSum"}:
-            _once(raw, hosts, name, number)
+            _once(raw, page.hosts, name, number)
             made = _json_counts if kind == "summary" else _json_times
-            hosts[name] = made(raw, told, number)
-    if not hosts:
-        raise CaptureError(raw.path, "fping's summary is missing; was it cut short?")
-    for name, host in hosts.items():
+            page.hosts[name] = made(raw, told, number)
+    if not page.hosts and not page.intervals:
+        raise CaptureError(raw.path, _NO_TOTAL)
+    for name, host in page.hosts.items():
         host.times = host.times or answers.get(name, [])
-    return hosts
+    _start_of_intervals(page)
+    return page
+
+
+def _start_of_intervals(page: _Page) -> None:
+    """Take the start from the first interval's end, where no answer told it."""
+    length_s = fping_intervals.length(page.intervals) if page.intervals else None
+    if page.start_s is None and length_s is not None:
+        page.start_s = page.intervals[0].clock_s - length_s
+
+
+def _answer(raw: RawFile, told: dict[str, object], number: int, page: _Page) -> float:
+    """Return the time of an answer in ms; the first one's stamp tells the start."""
+    time = _ms(raw, told.get("rtt"), number)
+    moment = _moment(str(told.get("timestamp")))
+    if told.get("seq") == 0 and page.start_s is None and moment is not None:
+        page.start_s = moment - time * _MS
+    return time
 
 
 def _object(raw: RawFile, line: str, number: int) -> tuple[str, dict[str, object]]:
@@ -261,6 +355,18 @@ def _json_counts(raw: RawFile, told: dict[str, object], number: int) -> _Host:
     if told.get("rttAvg") is not None:
         host.mean = _ms(raw, told["rttAvg"], number)
     return host
+
+
+def _json_interval(raw: RawFile, told: dict[str, object], number: int) -> Summary:
+    mean = told.get("rttAvg")
+    return Summary(
+        host=str(told.get("host", "")),
+        clock_s=counter(raw, told.get("time"), str(number)),
+        sent=counter(raw, told.get("xmt"), str(number)),
+        received=counter(raw, told.get("rcv"), str(number)),
+        mean_s=None if mean is None else _ms(raw, mean, number) * _MS,
+        last_s=_LAST_DIGIT * _MS,
+    )
 
 
 def _json_times(raw: RawFile, told: dict[str, object], number: int) -> _Host:

@@ -454,7 +454,7 @@ def _loss(
     sender, receiver = sides
     if receiver is None:
         return
-    if receiver.rate == 0 and sender and sender.rate:
+    if receiver.rate == receiver.size == 0 and sender and sender.size:
         packets = sender.datagrams[2] if sender.datagrams else 0
         reading.doubt(
             "all-lost",

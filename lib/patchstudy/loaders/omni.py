@@ -10,7 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from patchstudy.errors import CaptureError
+from patchstudy.loaders.netperf_lines import (
+    BANNER,
+    FAILED,
+    OMNI,
+    TESTS,
+    Interim,
+    interims,
+    spans,
+    started_at,
+    title,
+)
 from patchstudy.loaders.reading import Reading, byte, last_digit, number
+from patchstudy.loaders.text import line_end
+from patchstudy.records import Capture, Fault, RawFile
 from patchstudy.units import to_base
 
 _KEYVAL: Final = re.compile(r"^([A-Z][A-Z0-9_]*(?:\[\d{1,9}\])?)=(.*)$")
@@ -57,6 +71,13 @@ _NAMES: Final = {
     "Remote Congestion Control Algorithm": "REMOTE_CONG_CONTROL",
     "Command Line": "COMMAND_LINE",
 }
+#: What ``-o`` prints by default without the names (``-P 0``): of a stream three sizes,
+#: of a request/response test six, then time, throughput and its unit.
+_BARE: Final = re.compile(
+    r"^(?:\d{1,15},){3}(?:(?:\d{1,15},){3})?(?P<ELAPSED_TIME>\d{1,9}\.\d\d),"
+    r"(?P<THROUGHPUT>\d{1,15}\.\d\d),"
+    r"(?P<THROUGHPUT_UNITS>10\^[369]bits/s|[KMG]?Bytes/s|Trans/s)$"
+)
 #: What netperf prints by default, where neither ``-f`` nor a unit is in the output.
 DEFAULT_UNIT: Final = "10^6bits/s"
 
@@ -66,12 +87,18 @@ def is_omni(lines: Sequence[tuple[int, str]]) -> bool:
     return any(
         _OWN_KEY.match(line)
         or (_CSV_HEAD.match(line) and any(name in line for name in _NAMES))
+        or is_bare(line)
         or re.match(r"^OMNI (?:\S+ )+TEST from ", line)
         for _number, line in lines
     )
 
 
-def values(lines: Sequence[tuple[int, str]], reading: Reading) -> dict[str, str]:
+def is_bare(line: str) -> bool:
+    """Say whether a line holds the values of ``-P 0 -o`` without their names."""
+    return _BARE.match(line) is not None
+
+
+def _values(lines: Sequence[tuple[int, str]], reading: Reading) -> dict[str, str]:
     """Return every key with its value, whichever way it was printed."""
     keyval = [match for _number, line in lines if (match := _KEYVAL.match(line))]
     if keyval:
@@ -80,6 +107,13 @@ def values(lines: Sequence[tuple[int, str]], reading: Reading) -> dict[str, str]
     heads = [at for at, line in enumerate(texts) if _CSV_HEAD.match(line)]
     if heads:
         return _from_csv(texts[heads[0] :], reading)
+    if bare := next((match for line in texts if (match := _BARE.match(line))), None):
+        reading.doubt(
+            "test-unknown",
+            "no banner (-P 0): the test and its direction are not in the file",
+            "let netperf print its banner (no -P 0)",
+        )
+        return bare.groupdict()
     return _from_columns(texts)
 
 
@@ -180,6 +214,12 @@ class Result:
         return told or self.test.endswith(("RR", "_CC")) or "|" in self.test
 
     @property
+    def connects(self) -> bool:
+        """Say whether each transaction has a connection of its own."""
+        told = f"{self.test} {self.keys.get('DIRECTION', '')}"
+        return "CRR" in told or "_CC" in told or "Connect" in told
+
+    @property
     def unit(self) -> str | None:
         """The unit of the throughput, also where only the interims tell it."""
         told = self.keys.get("THROUGHPUT_UNITS") or self.keys.get("NETPERF_UNITS[0]")
@@ -192,20 +232,113 @@ class Result:
         """Say whether the output itself tells the unit."""
         return bool({"THROUGHPUT_UNITS", "NETPERF_UNITS[0]"} & self.keys.keys())
 
-    def interims(self) -> Iterator[tuple[float, str, float, float]]:
-        """Yield value, unit, length in s and end in s since 1970 of each interim."""
+    @property
+    def interims(self) -> Iterator[Interim]:
+        """The interim results of ``-k``."""
         at = 0
         while f"NETPERF_INTERIM_RESULT[{at}]" in self.keys:
             names = ("INTERIM_RESULT", "INTERVAL", "ENDING")
             row = [self.number(f"NETPERF_{name}[{at}]") for name in names]
             unit = self.keys.get(f"NETPERF_UNITS[{at}]", "")
-            known = [one for one in row if one is not None]
-            if len(known) == 3:
-                yield known[0], unit, known[1], known[2]
+            value, length_s, end_s = row
+            if value is not None and length_s is not None and end_s is not None:
+                yield Interim(value=value, unit=unit, length_s=length_s, end_s=end_s)
             at += 1
 
 
-def add(result: Result, reading: Reading) -> None:
+def read(raw: RawFile, lines: list[tuple[int, str]]) -> Capture:
+    """Return the one result of omni output."""
+    banner = next((m for _n, line in lines if (m := OMNI.match(line))), None)
+    classic = next((m for _n, line in lines if (m := BANNER.match(line))), None)
+    test, extra = "", ""
+    if banner:
+        test, extra = banner.groups()
+    elif classic:
+        name, extra = title(classic)
+        test = TESTS.get(name, name)
+    reading = Reading(labels={"test": test} if test else {})
+    reading.caveats.extend(line_end(raw))
+    if reading.caveats and len(lines) > 1 and "," not in lines[-1][1]:
+        lines = lines[:-1]  # its number may be cut
+    marks = [at for at, (_n, line) in enumerate(lines) if OMNI.match(line)]
+    own = lines[marks[0] :] if marks else lines  # a shell's line before it is no head
+    result = Result(test=test, extra=extra, keys=_values(own, reading))
+    failed = [(n, line) for n, line in lines if FAILED.match(line)]
+    fault = Fault(text=failed[0][1], where=str(failed[0][0])) if failed else None
+    if not result.keys and not failed:
+        raise CaptureError(
+            raw.path, "netperf's omni result is missing; was it cut short?"
+        )
+    found = list(result.interims) or interims(lines)
+    _interims(result, found, reading)
+    if fault is None:
+        _add(result, reading)
+    return Capture(
+        path=raw.path,
+        sha256=raw.digest,
+        tool="netperf",
+        command=result.keys.get("COMMAND_LINE", "").strip('"') or None,
+        started_at=started_at(found),
+        workload=_workload(result),
+        measurements=tuple(reading.measurements),
+        facts=_facts(result),
+        caveats=tuple(reading.caveats),
+        error=fault,
+    )
+
+
+def _interims(
+    result: Result,
+    found: Sequence[Interim],
+    reading: Reading,
+) -> None:
+    """Add the interims, as the local side counts them."""
+    metric = "throughput" if result.direction == "reverse" else "send_rate"
+    for one, span in zip(found, spans(found), strict=True):
+        rate = _bits(repr(one.value), one.unit)
+        if rate is not None and not result.transactions:
+            reading.interval(metric, rate[0], span)
+        elif one.unit == "Trans/s":
+            reading.interval("transaction_rate", one.value, span)
+    if found and result.direction is None and not result.transactions:
+        reading.note(
+            "direction-unknown",
+            "the output does not tell who sent; interims are taken for the sender's",
+        )
+
+
+def _workload(result: Result) -> dict[str, str | int | float | None]:
+    sizes = {
+        "send_size": "REMOTE_SEND_SIZE"
+        if result.direction == "reverse"
+        else "LOCAL_SEND_SIZE",
+        "request_size": "REQUEST_SIZE",
+        "response_size": "RESPONSE_SIZE",
+        "mss": "TRANSPORT_MSS",
+    }
+    found = {name: result.number(key) for name, key in sizes.items()}
+    return {
+        "protocol": result.protocol,
+        "test": result.test or None,
+        "direction": result.direction,
+        "streams": 1,
+        "duration_s": result.number("ELAPSED_TIME"),
+        **{name: int(value) for name, value in found.items() if value},
+    }
+
+
+def _facts(result: Result) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    confidence = re.search(r"\+/-\S+ @ \S+ conf\.", result.extra)
+    if confidence:
+        facts["confidence"] = confidence[0]
+    for key in ("LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL", "CONFIDENCE_ITERATION"):
+        if result.keys.get(key):
+            facts[key.lower()] = result.keys[key]
+    return facts
+
+
+def _add(result: Result, reading: Reading) -> None:
     """Add the whole-run values of a result."""
     text = result.keys.get("THROUGHPUT")
     if result.number("THROUGHPUT") is None or text is None:
@@ -219,7 +352,7 @@ def add(result: Result, reading: Reading) -> None:
     _confidence(result, reading)
 
 
-def bits(text: str, unit: str | None) -> tuple[float, float] | None:
+def _bits(text: str, unit: str | None) -> tuple[float, float] | None:
     """Return bit/s and what the last digit means; None for another unit."""
     if unit and (match := _BITS.match(unit)):
         factor = to_base(1.0, f"10^{match[1]}bits/s")[0]
@@ -232,7 +365,7 @@ def bits(text: str, unit: str | None) -> tuple[float, float] | None:
 
 def _stream(result: Result, text: str, reading: Reading) -> None:
     """Add throughput, send rate, loss and retransmits of a one-way test."""
-    found = bits(text, result.unit)
+    found = _bits(text, result.unit)
     if found is None and float(text) == 0 and not result.unit_told:
         found = (0.0, 0.0)
     if found is None:
@@ -252,7 +385,7 @@ def _stream(result: Result, text: str, reading: Reading) -> None:
     side = "REMOTE" if result.direction == "reverse" else "LOCAL"
     sent = result.keys.get(f"{side}_SEND_THROUGHPUT")
     if sent and result.number(f"{side}_SEND_THROUGHPUT"):
-        rate = bits(sent, result.unit)
+        rate = _bits(sent, result.unit)
         reading.rate("send_rate", rate and rate[0], resolution=rate and rate[1])
     if result.protocol == "UDP":
         _loss(result, reading)
@@ -297,6 +430,16 @@ def _transactions(result: Result, text: str, reading: Reading) -> None:
             "one lost datagram stops UDP_RR and the rate still looks plausible",
             "compare with the other runs, or use TCP_RR",
         )
+    if result.connects:
+        if result.number("MEAN_LATENCY"):
+            text = "the latency is of a transaction with its connection: no round trip"
+            reading.note("rtt-absent", text)
+        return
+    _round_trips(result, rate, reading)
+
+
+def _round_trips(result: Result, rate: tuple[float, float], reading: Reading) -> None:
+    """Add the printed latencies, or the mean of a rate of one at a time."""
     keys = {"rtt_mean": "MEAN_LATENCY", "rtt_p50": "P50_LATENCY"}
     keys["rtt_p99"] = "P99_LATENCY"
     for metric, key in keys.items():
@@ -314,7 +457,7 @@ def _per_second(
     """Return transactions per second, also from bits of both directions."""
     if result.unit == "Trans/s":
         return float(text), last_digit(text)
-    found = bits(text, result.unit)
+    found = _bits(text, result.unit)
     sizes = [result.number("REQUEST_SIZE"), result.number("RESPONSE_SIZE")]
     both = sum(size or 0.0 for size in sizes) * 8
     if found is None or None in sizes or not both:

@@ -63,9 +63,12 @@ class Reading:
         *,
         resolution: float | None = None,
     ) -> None:
-        """Add a value of an interval; one of no length is passed over with a note."""
+        """Add a value of an interval; pass over one of no length, or of no digits."""
         if not span[1] > span[0]:
             self.note("interval-unread", f"interval {span[0]}-{span[1]} has no length")
+            return
+        if value == 0 and resolution and resolution > _NO_ZERO:
+            self._no_zero(metric)
             return
         self.measurements.append(
             Measurement(
@@ -102,11 +105,7 @@ class Reading:
         if value is None:
             return
         if value == 0 and resolution and resolution > _NO_ZERO:
-            self.doubt(
-                "coarse-resolution",
-                f"{metric} is printed as 0 in a unit that is too large; it is absent",
-                "let the tool print a smaller unit",
-            )
+            self._no_zero(metric)
             return
         self.whole(metric, value, labels, resolution=resolution)
         if value == 0 and metric == "throughput":
@@ -122,6 +121,13 @@ class Reading:
                 f" {100 * resolution / value:.0f} %",
                 "let the tool print a smaller unit",
             )
+
+    def _no_zero(self, metric: str) -> None:
+        self.doubt(
+            "coarse-resolution",
+            f"{metric} is printed as 0 in a unit that is too large; it is absent",
+            "let the tool print a smaller unit",
+        )
 
     def loss(
         self, lost: float, packets: float, labels: Mapping[str, str] | None = None
