@@ -90,9 +90,9 @@ def test_a_tracer_that_hides_the_ratio_is_named(study):
     found = calls.costs(calls.calls(study), study)
     *_, note = calls.tracer_notes(found, {})
     assert note == (
-        "tmi_alloc takes 5.86 µs and 2.93 µs a call by ftrace in the profile runs "
-        "(ratio 0.50), 3.45 µs and 451 ns by the driver's own counters in the measured "
-        "runs (ratio 0.13): the tracer adds some 2.44 µs to every call and hides the "
+        "tmi_alloc takes 5.86 us and 2.93 us a call by ftrace in the profile runs "
+        "(ratio 0.50), 3.45 us and 451 ns by the driver's own counters in the measured "
+        "runs (ratio 0.13): the tracer adds some 2.44 us to every call and hides the "
         "ratio."
     )
 

@@ -1,5 +1,6 @@
 """What the figures draw, asked of the compiled plot; no pixels."""
 
+import re
 import subprocess
 import sys
 import warnings
@@ -199,6 +200,14 @@ def test_the_svg_is_the_same_in_another_process():
         [sys.executable, "-c", code, folder], capture_output=True, check=True
     )
     assert again.stdout == figures.to_svg(runs(unit_table()))
+
+
+def test_the_svg_wastes_no_byte_on_indents_and_digits_nobody_sees():
+    svg = figures.to_svg(runs(unit_table())).decode()
+    shapes = " ".join(re.findall(r' d="([^"]*)"', svg))
+    assert not re.search(r"\n | \n", svg)
+    assert not re.search(r"\.\d{3}", shapes)
+    assert "scale(0.015625)" in svg
 
 
 def test_the_svg_names_no_date_and_no_program():

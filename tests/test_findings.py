@@ -156,7 +156,7 @@ def test_inconclusive_says_what_could_be_shown_and_how_many_runs_it_takes(
     assessed_rows, turns
 ):
     sentence = finding(assessed_rows(turns(NOISY, NOISY[::-1]))).sentence
-    assert "these runs could show only a change of" in sentence
+    assert "the 6 runs each could show only a change of" in sentence
     assert "runs of each variant" in sentence
     assert "no difference" not in sentence
 
@@ -342,7 +342,7 @@ def test_modules_that_differ_are_judged(assessed_rows, per_run):
     [
         (SAME, ("safe", "accept"), "harm of 5 % is excluded"),
         (SLOWER, ("safe", "accept"), "harm of 5 % is excluded"),
-        (SLIGHTLY, ("harm, within margin", "accept"), "harm within the margin of 5 %"),
+        (SLIGHTLY, ("harm, within margin", "accept"), "less than the margin of 5 %"),
         (FASTER, ("broken", "veto"), "the accepted harm was 5 %"),
         (NOISY, ("unresolved", "not yet"), "harm of 5 % is not excluded"),
         ([104, 106, 102, 105, 107, 103], ("unresolved", "not yet"), "is not excluded"),
@@ -445,7 +445,7 @@ def test_loss_from_zero_breaks_a_guard(assessed_rows, turns):
     loss = turns([0.0] * 6, [4.0, 5, 6, 5, 4, 6], metric="loss", unit="%")
     found = assessed_rows([*turns(BASE, FASTER), *loss], DESIGN + guard)
     assert finding(found, "loss").guarded == "broken"
-    assert found.sentence.startswith("Veto: a guard is broken on router: loss on tcp")
+    assert found.sentence.startswith("Veto: it costs more than was accepted on router")
 
 
 # ---- what could have been shown -----------------------------------------------------
@@ -471,7 +471,7 @@ def test_the_units_needed_are_those_of_the_test_that_decides(judged, role, words
     needed = stats.needed_n(sd, math.log(1.02), power=power, alpha=alpha)
     shown = math.expm1(stats.detectable_change(sd, 6, power=power, alpha=alpha))
     assert power_in_words(one) == (
-        f"these runs {words} {100 * shown:.3g} % or more; the margin of 2 % needs "
+        f"the 6 runs each {words} {100 * shown:.3g} % or more; the margin of 2 % needs "
         f"about {needed} runs of each variant"
     )
 
@@ -487,7 +487,7 @@ def test_the_report_asks_for_as_many_units_as_the_plan(name, assessed):
     assert open_
     for one in open_:
         need = of_comparison(one.comparison, found.material, wish)
-        assert f"needs about {need.needed} blocks" in one.sentence
+        assert f" runs each in {need.needed} blocks" in one.sentence
 
 
 # ---- a rate at its ceiling ----------------------------------------------------------

@@ -276,18 +276,18 @@ def test_words_before_nothing_are_left_out_with_it():
 
 def test_changes_and_guards_are_read_back_and_drawn():
     change = Interval(
-        mood="good", what="Throughput", where="tcp on a", change="+5 % [+4, +6]",
-        verdict="better", runs="9 runs each", places=(10, 50, 60, 70, 5, 15),
+        mood="good", what="Throughput", where="tcp on a", values="20 to 21 Mbit/s",
+        change="+5 % [+4, +6]", verdict="better", runs="9 runs each",
+        places=(10, 50, 60, 70, 5, 15),
     )  # fmt: skip
-    mark = Mark(
-        mood="bad", name="loss", word="broken", detail="+9 pp", target="#guards"
-    )
+    mark = Mark(mood="bad", name="loss", word="worse", detail="+9 pp", target="#guards")
     shown = (
         Intervals(items=(change,), caption="Dot and line."),
         Marks(title="Guards:", items=(mark,)),
     )
     html = page(*map(cell, shown))
     assert parts("".join(intervals_to_html(one) for one in shown[:1])) == shown[:1]
+    assert '<span class="values">20 to 21 Mbit/s</span>' in html
     assert parts(marks_to_html(shown[1])) == shown[1:]
     assert '<a class="name" href="#guards">loss</a>' in html
     assert '<line class="range" x1="50%" x2="70%"' in html

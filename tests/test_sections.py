@@ -228,12 +228,12 @@ def test_the_first_screen_tells_all_in_few_words(study, assessed):
     [
         (
             "qmi_wwan/qmap-headroom",
-            "Supported: better in all 3 primary comparisons, on 2 devices, by +5.77 ",
+            "Supported where it was measured: better in all 3 primary comparisons, ",
         ),
         ("qmi_wwan/same-module", "No change was claimed, and none was found, on "),
         (
             "qmi_wwan/tx-skb-orphan",
-            "A guard is broken, on qemu-tcg-icount-250mips: loss",
+            "It costs more than was accepted, on qemu-tcg-icount-250mips: loss",
         ),
         ("veth/gro", "Not yet decided, on x86-vm-6.18: transaction_rate on netperf: "),
         ("qmi_wwan/rx-prefetch", "The claim is not supported, on qemu-tcg-icount-250"),
@@ -254,9 +254,32 @@ def test_the_worst_place_of_a_guard_gives_its_mark(assessed):
     moods = {one.name: one.mood for one in marks.items}
     assert moods["cpu_per_byte"] == "open"
     assert moods["retransmits"] == moods["errors"] == "good"
-    assert marks.items[0].word == "harm, within margin in 1 of 3 places"
-    assert marks.items[0].detail == "+0.44 % [+0.31, +0.56], margin 1 %"
-    assert marks.items[1].detail == "harm of 0.1 pp excluded"
+    assert marks.items[0].word == "worse in 1 of 3 places, less than the margin"
+    details = [one.detail for one in marks.items]
+    assert details == [
+        "tcp-egress16: 60.86 to 61.12 ns/byte, +0.44 % [+0.31, +0.56]; margin 1 %",
+        "none in any run; harm of 0.1 pp excluded",
+        "udp200-egress80: 1.283 to 1.021 % of pkts; harm of 0.1 pp excluded",
+        "100.0 % in both; harm of 2 pp excluded",
+    ]
+
+
+def test_a_row_of_the_first_screen_gives_both_values(assessed):
+    changed = answer.intervals(assessed("qmi_wwan/tx-skb-orphan"))
+    rate, cost = changed.items
+    assert (rate.values, cost.values) == (
+        "19.58 to 19.57 Mbit/s",
+        "191.9 to 408.7 ns/byte",
+    )
+    assert rate.verdict == "no change could show: both variants reach the ceiling"
+    assert cost.where.endswith("; judged in place of the rate, which is at its limit")
+
+
+def test_the_first_screen_says_what_the_devices_are(assessed):
+    notes = sections.answer(assessed("qmi_wwan/qmap-headroom"))
+    (told,) = [one for one in notes if getattr(one, "title", "") == "Measured on:"]
+    assert told.text.count("(emulated)") == 2
+    assert "published" not in told.text
 
 
 @pytest.mark.parametrize("study", SHIPPED)

@@ -225,8 +225,9 @@ def test_orphaning_is_vetoed_for_the_loss_it_causes(assessed, finding):
     assert loss.comparison.change.value == pytest.approx(0.91, abs=0.01)
     assert assessed(study).decision == "veto"
     headline = assessed(study).sentence
-    assert headline.startswith("Veto: a guard is broken")
-    assert "loss on udp-up-20mbit: broken: +91" in headline
+    assert headline.startswith("Veto: it costs more than was accepted")
+    assert "loss on udp-up-20mbit: worse by +91" in headline
+    assert "(0 to 91.27 %)" in headline
 
 
 def test_orphaning_sends_thirteen_times_as_much_and_delivers_no_more(finding):
@@ -270,7 +271,7 @@ def test_a_null_on_a_noisy_machine_names_the_runs_it_takes(assessed, finding):
     one = finding(study, "throughput", "tcp")
     assert one.verdict == "inconclusive"
     assert "the margin of 2 % needs about" in one.sentence
-    assert "runs)" in one.sentence
+    assert "runs each in 1272 blocks" in one.sentence
     assert assessed(study).decision == "not yet"
 
 

@@ -190,7 +190,9 @@ def test_a_cover_letter_begins_with_the_verdict_and_ends_with_the_way_back(asses
     assert_laws(block)
     lines = block.splitlines()
     assert lines[:2] == ["Performance", "==========="]
-    assert lines[3].startswith("Supported: better in all 3 primary comparisons")
+    assert lines[3].startswith(
+        "Supported where it was measured: better in all 3 primary comparisons"
+    )
     assert "Made by: patchstudy report --study qmi_wwan/qmap-headroom" in block
 
 
@@ -282,6 +284,13 @@ def test_a_long_name_of_a_metric_stands_above_its_numbers(made):
     block = text(assess(open_study(folder)))
     assert_laws(block)
     assert f"  {name[:70]}\n" in block
+
+
+def test_a_long_interval_takes_the_blanks_of_other_columns(assessed):
+    lines = text(assessed("qmi_wwan/qmap-headroom")).splitlines()
+    (row,) = (one for one in lines if "packet_rate kpacket/s" in one)
+    assert row.split()[2:] == ["37.79", "43.52", "+15.18%", "[+14.71,+15.65]", "better"]
+    assert len(row) <= 72
 
 
 def test_several_variants_are_told_apart_with_the_level_of_the_study(made):

@@ -383,5 +383,5 @@ def by_task(table: pd.DataFrame, study: Study) -> pd.DataFrame:
 
 def _ns(seconds: float) -> str:
     if seconds >= 9.5e-7:
-        return f"{seconds * 1e6:.2f} µs"
+        return f"{seconds * 1e6:.2f} us"
     return f"{seconds * 1e9:.0f} ns"

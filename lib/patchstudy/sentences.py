@@ -48,6 +48,14 @@ from patchstudy.verdicts import (
 
 #: Power at which the report says how many units a margin needs.
 POWER: Final = 0.8
+#: What became of a guard, as people read it; ``report.json`` has the short words.
+GUARD_WORDS: Final = {
+    Guarded.SAFE: "safe",
+    Guarded.HARM: "worse, less than the margin",
+    Guarded.BROKEN: "worse, more than the margin",
+    Guarded.UNRESOLVED: "unresolved",
+    Guarded.NOT_MEASURED: "not measured",
+}
 #: Opening of a veto that the kernel's own messages give.
 KERNEL_VETO: Final = "Veto: a new kernel warning"
 
@@ -137,6 +145,22 @@ def values_in_words(comparison: Comparison) -> tuple[str, str]:
     return texts[0], texts[1]
 
 
+def moved_in_words(comparison: Comparison) -> str:
+    """Write both values with their unit: ``55.77 to 60.37 Mbit/s``.
+
+    Empty where there is no change, or where it names both values itself.
+    """
+    if comparison.change is None:
+        return ""
+    if comparison.question.planned.metric.kind is Kind.EXACT:
+        return ""
+    base, new = values_in_words(comparison)
+    unit = shared_unit(comparison)[1]
+    if base == new:
+        return f"{base} {unit}".rstrip() + " in both"
+    return f"{base} to {new} {unit}".rstrip()
+
+
 def replication_in_words(comparison: Comparison) -> str:
     """Say how many runs there were, and what was counted."""
     base, new = comparison.n_baseline, comparison.n_patched
@@ -162,10 +186,11 @@ def sentence_of(finding: Finding) -> str:
         cap = cap_of(comparison) if quantity.kind in outcomes.KINDS else ""
         return f"{name}: not assessable, {cap or _too_few(comparison)}."
     change = change_in_words(comparison) + _none_bound(finding)
-    tail = f", {replication_in_words(comparison)}"
-    words = _WORDS.get(finding.role, _verdict_words)
-    text = f"{name}: {words(finding, change)}{tail}"
-    return text + _tails(finding) + "."
+    words = _WORDS.get(finding.role, _verdict_words)(finding, change)
+    done = replication_in_words(comparison)
+    counted = f"the {done} could" in words  # by ``power_in_words``
+    tail = "" if counted else f", {done}"
+    return f"{name}: {words}{tail}{_tails(finding)}."
 
 
 def _one_boot(finding: Finding) -> str:
@@ -179,7 +204,7 @@ _TAILS: Final = {
     "fragile": "; fragile: it rests on few units or depends on a few runs",
     RUNS_FAILED: "; runs failed on this device",
     SHARE_SUBSTITUTE: "; in place of the CPU share, which compares at equal rates only",
-    SUBSTITUTE: "; in place of the rate, which a ceiling hides",
+    SUBSTITUTE: "; in place of the rate, which is at its limit",
 }
 _DEMOTED: Final = "; not judged, since the rate is not shown equal: see the CPU cost"
 
@@ -373,8 +398,9 @@ def _guard_words(finding: Finding, change: str) -> str:
         Guarded.SAFE: f"safe: {change}, "
         + (f"harm of {margin}" if finding.margin is not None else "any harm")
         + " is excluded",
-        Guarded.HARM: f"harm within the margin of {margin}: {change}",
-        Guarded.BROKEN: f"broken: {change}, the accepted harm was {margin}",
+        Guarded.HARM: f"worse by {change}, less than the margin of {margin}",
+        Guarded.BROKEN: f"worse by {change} ({moved_in_words(finding.comparison)}), "
+        f"the accepted harm was {margin}",
     }.get(finding.guarded or Guarded.NOT_MEASURED, "not measured")
 
 
@@ -382,7 +408,7 @@ _WORDS: Final = {Role.GUARD: _guard_words, Role.CONTROL: _control_words}
 
 
 def power_in_words(finding: Finding) -> str:
-    """Say what these units could have shown, and how many the margin needs."""
+    """Say what the units at hand could have shown, and how many the margin needs."""
     comparison = finding.comparison
     effect = comparison.effect
     if effect is None or finding.margin is None:
@@ -398,8 +424,9 @@ def power_in_words(finding: Finding) -> str:
     needed = stats.needed_n(sd, finding.margin, paired=paired, power=power, alpha=alpha)
     shown = on_scale(comparison, smallest)
     return (
-        f"these runs could {_SHOWN[goal]} {shown} or more; the margin of "
-        f"{finding.planned.margin.text} needs {_needed_in_words(comparison, needed)}"
+        f"the {replication_in_words(comparison)} could {_SHOWN[goal]} {shown} or more; "
+        f"the margin of {finding.planned.margin.text} needs "
+        f"{_needed_in_words(comparison, needed)}"
     )
 
 
@@ -422,8 +449,12 @@ def _needed_in_words(comparison: Comparison, needed: int | None) -> str:
         return f"more than 10000 {name}s"
     if not comparison.blocks:
         return f"about {needed} {name}s of each variant"
-    runs = (comparison.n_baseline + comparison.n_patched) / comparison.blocks
-    return f"about {needed} {name}s ({math.ceil(needed * runs)} runs)"
+    base, new = comparison.n_baseline, comparison.n_patched
+    if base == new:
+        each = math.ceil(needed * base / comparison.blocks)
+        return f"about {each} runs each in {needed} {name}s"
+    runs = math.ceil(needed * (base + new) / comparison.blocks)
+    return f"about {runs} runs in {needed} {name}s"
 
 
 def on_scale(comparison: Comparison, value: float) -> str:
@@ -437,7 +468,7 @@ def on_scale(comparison: Comparison, value: float) -> str:
 _OPENING: Final = {
     Decision.ACCEPT: "Supported",
     Decision.SMALL: "Supported, but smaller than what was declared to matter",
-    Decision.VETO: "Veto: a guard is broken",
+    Decision.VETO: "Veto: it costs more than was accepted",
     Decision.NOT_YET: "Not yet decided",
     Decision.REJECT: "The claim is not supported",
     Decision.MIXED: "Mixed over devices",
@@ -491,7 +522,7 @@ def failed_sentence(one: Failures) -> str:
         for side in (one.patched, one.baseline)
     )
     if one.broken:
-        words = "broken: more than chance allows"
+        words = "more than chance allows"
     elif one.too_many:
         words = f"too many for the others to speak for all (over {_MOST_FAILED})"
     else:

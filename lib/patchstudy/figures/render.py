@@ -1,6 +1,7 @@
 """Any plot to a file: the same bytes on every call and in every process."""
 
 import io
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,9 +31,21 @@ def to_svg(plot: so.Plot) -> bytes:
     """Draw a plot as SVG without a date, a path or a trace of the machine.
 
     Letters are outlines, so that it looks the same everywhere. Nothing is clipped at
-    the border. What has more than ``theme.MANY`` marks is drawn as pixels.
+    the border. What has more than ``theme.MANY`` marks is drawn as pixels. Places have
+    two digits, a tenth of what a screen shows, and no line is indented.
     """
-    return _drawn(plot, "svg", {"Date": None, "Creator": None})
+    made = _drawn(plot, "svg", {"Date": None, "Creator": None})
+    return _SHAPE.sub(_shortened, _INDENT.sub(b"\n", made))
+
+
+_INDENT: Final = re.compile(rb" *\n *")
+_SHAPE: Final = re.compile(rb' (?:d|x|y)="[^"]*"')
+_LONG: Final = re.compile(rb"-?\d+\.\d{3,}")
+
+
+def _shortened(shape: re.Match[bytes]) -> bytes:
+    """Round the numbers of a shape; scales and turns keep all their digits."""
+    return _LONG.sub(lambda x: b"%r" % round(float(x[0]), 2), shape[0])
 
 
 def to_pdf(plot: so.Plot) -> bytes:

@@ -13,7 +13,13 @@ from patchstudy.findings import Assessment
 from patchstudy.metrics import Scale
 from patchstudy.records import Severity
 from patchstudy.report.lead import Interval, Intervals, Mark, Marks, Mood, Span, places
-from patchstudy.sentences import change_in_words, replication_in_words, shared_unit
+from patchstudy.sentences import (
+    GUARD_WORDS,
+    change_in_words,
+    moved_in_words,
+    replication_in_words,
+    shared_unit,
+)
 from patchstudy.study import Role
 from patchstudy.verdicts import (
     LAYOUT_NOISE,
@@ -28,10 +34,12 @@ from patchstudy.verdicts import (
 
 #: Most changes that the first screen draws; the tables have them all.
 _MOST: Final = 8
+#: Most devices that the verdict names; of more it gives the number.
+_MOST_NAMED: Final = 3
 _SAID: Final = {
-    Decision.ACCEPT: "Supported",
+    Decision.ACCEPT: "Supported where it was measured",
     Decision.SMALL: "Supported, but smaller than what was declared to matter",
-    Decision.VETO: "A guard is broken",
+    Decision.VETO: "It costs more than was accepted",
     Decision.NOT_YET: "Not yet decided",
     Decision.REJECT: "The claim is not supported",
     Decision.MIXED: "The devices differ",
@@ -139,8 +147,10 @@ def _better_together(assessment: Assessment) -> str:
         change_in_words(one.comparison).partition(" [")[0]
         for one in (ordered[0], ordered[-1])
     )
-    devices = list(dict.fromkeys(one.comparison.question.device for one in found))
-    where = f"{len(devices)} devices" if len(devices) > 1 else devices[0]
+    *others, last = dict.fromkeys(one.comparison.question.device for one in found)
+    where = f"{', '.join(others)} and {last}" if others else last
+    if len(others) >= _MOST_NAMED:
+        where = f"{len(others) + 1} devices"
     which = "both" if len(found) == 2 else f"all {len(found)}"
     return (
         f"better in {which} primary comparisons, on {where}, by {least} to {most}"
@@ -183,6 +193,7 @@ def intervals(assessment: Assessment) -> Intervals | None:
                 mood=_mood(one),
                 what=one.planned.metric.label,
                 where=_where(one),
+                values=moved_in_words(one.comparison),
                 change=change_in_words(one.comparison),
                 verdict=_verdict(one),
                 runs=replication_in_words(one.comparison),
@@ -191,7 +202,8 @@ def intervals(assessment: Assessment) -> Intervals | None:
             for one, at in zip(chosen, placed, strict=True)
         ),
         caption=f"Dot and line: the change with its {_level(assessment)} interval. "
-        "Grey: changes within the margin. Upright line: no change.",
+        "Grey: changes within the margin. Upright line: no change. "
+        "Values: baseline to patched.",
     )
 
 
@@ -207,8 +219,9 @@ def _mood(one: Finding) -> Mood:
 def _where(one: Finding) -> str:
     question = one.comparison.question
     control = "control: " if one.role is Role.CONTROL else ""
-    cost = " (for the rate, which a ceiling hides)" * (SUBSTITUTE in one.qualifiers)
-    return f"{control}{question.workload} on {question.device}{cost}"
+    cost = "; judged in place of the rate, which is at its limit"
+    full = SUBSTITUTE in one.qualifiers
+    return f"{control}{question.workload} on {question.device}{cost * full}"
 
 
 def _verdict(one: Finding) -> str:
@@ -222,10 +235,11 @@ def _verdict(one: Finding) -> str:
             return f"{one.verdict}, {words}"
     if one.verdict is Verdict.EQUIVALENT:
         return f"no difference beyond the margin of {margin}"
-    said = one.verdict in {Verdict.SATURATED, Verdict.NOT_ASSESSABLE}
-    if said and one.qualifiers:
-        return f"{one.verdict}: {one.qualifiers[0]}"
-    return str(one.verdict)
+    said = "no change could show" if one.verdict is Verdict.SATURATED else one.verdict
+    told = one.verdict in {Verdict.SATURATED, Verdict.NOT_ASSESSABLE}
+    if told and one.qualifiers:
+        return f"{said}: {one.qualifiers[0]}"
+    return str(said)
 
 
 def _span(one: Finding) -> Span:
@@ -268,24 +282,50 @@ def _worst(members: Sequence[Finding]) -> Guarded:
 
 def _mark(worst: Guarded, name: str, members: Sequence[Finding]) -> Mark:
     at = [one for one in members if one.guarded is worst]
-    count = f" in {len(at)} of {len(members)} places" if len(members) > 1 else ""
+    what, _, size = GUARD_WORDS[worst].partition(", ")
+    count = f" in {len(at)} of {len(members)} places" * (len(at) < len(members))
     return Mark(
         mood=_GUARD_MOODS[worst],
         name=name,
-        word=f"{worst}{'' if len(at) == len(members) else count}",
-        detail=_detail(worst, at),
+        word=", ".join(filter(None, (what + count, size))),
+        detail=_detail(worst, at, members),
         target="#guards",
     )
 
 
-def _detail(worst: Guarded, at: Sequence[Finding]) -> str:
+def _detail(worst: Guarded, at: Sequence[Finding], members: Sequence[Finding]) -> str:
+    """Give the values of the place that tells most, and what was accepted.
+
+    Of places that are all safe it is the one that moved most, else the worst one.
+    """
     margin = at[0].planned.margin.text
     if worst is Guarded.NOT_MEASURED:
         return ""
-    if worst is Guarded.SAFE:
-        return f"harm of {margin} excluded"
-    harm = max(at, key=_harm)
-    return f"{change_in_words(harm.comparison)}, margin {margin}"
+    safe = worst is Guarded.SAFE
+    one = max(at, key=_size if safe else _harm)
+    if one.comparison.change is None:
+        return ""
+    moved = moved_in_words(one.comparison)
+    change = change_in_words(one.comparison)
+    told = change if change.startswith("none") or not moved else moved
+    words = f"{told}; harm of {margin} excluded"
+    if not safe:
+        words = f"{f'{moved}, ' * bool(moved)}{change}; margin {margin}"
+    alike = len({moved_in_words(each.comparison) for each in members}) == 1
+    return words if alike else f"{_short_place(one, members)}: {words}"
+
+
+def _short_place(one: Finding, members: Sequence[Finding]) -> str:
+    """Name a place by its workload, with the device where others have it too."""
+    question = one.comparison.question
+    same = [x for x in members if x.comparison.question.workload == question.workload]
+    device = f" on {question.device}" if len(same) > 1 else ""
+    return f"{question.workload}{device}"
+
+
+def _size(one: Finding) -> float:
+    change = one.comparison.change
+    return 0.0 if change is None else abs(change.value)
 
 
 def _harm(one: Finding) -> float:

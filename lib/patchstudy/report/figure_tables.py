@@ -8,7 +8,7 @@ import pandas as pd
 from patchstudy.compare import Comparison
 from patchstudy.findings import Assessment
 from patchstudy.metrics import Scale
-from patchstudy.sentences import shared_unit
+from patchstudy.sentences import GUARD_WORDS, shared_unit
 from patchstudy.study import Role
 from patchstudy.verdicts import Finding
 
@@ -58,7 +58,7 @@ def _axis(one: Comparison) -> tuple[float, str]:
 
 def _answer_in_brief(one: Finding) -> str:
     if one.guarded is not None:
-        return str(one.guarded)
+        return GUARD_WORDS[one.guarded]
     small = ", small" if "at most small" in one.qualifiers else ""
     return f"{one.verdict}{small}"
 

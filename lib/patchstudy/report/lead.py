@@ -68,6 +68,8 @@ class Interval:
     ----------
     what, where
         The metric; the workload, the device and what else tells it apart.
+    values
+        Baseline and patched with their unit; may be empty.
     change, verdict, runs
         The change with its interval, the verdict, the replication, in words.
     places
@@ -78,6 +80,7 @@ class Interval:
     mood: Mood
     what: str
     where: str
+    values: str
     change: str
     verdict: str
     runs: str
@@ -95,7 +98,8 @@ class Intervals:
         self, include: object = None, exclude: object = None
     ) -> dict[str, str]:
         lines = [
-            f"{one.what}, {one.where}: {one.change}, {one.verdict}, {one.runs}"
+            f"{one.what}, {one.where}: {one.values}{', ' * bool(one.values)}"
+            f"{one.change}, {one.verdict}, {one.runs}"
             for one in self.items
         ]
         plain = "\n".join(map(visible, lines))
@@ -189,7 +193,8 @@ def intervals_to_html(intervals: Intervals) -> str:
 def _interval(one: Interval) -> str:
     spans = "".join(
         f' <span class="{name}">{shown(getattr(one, name))}</span>'
-        for name in ("what", "where")
+        for name in ("what", "where", "values")
+        if getattr(one, name)
     )
     told = "".join(
         f' <span class="{name}">{shown(getattr(one, name))}</span>'
@@ -246,6 +251,7 @@ def _read_interval(tag: Tag) -> Interval:
         mood=_mood(tag),
         what=_words(tag, "what"),
         where=_words(tag, "where"),
+        values=_words(tag, "values"),
         change=_words(tag, "change"),
         verdict=_words(tag, "verdict"),
         runs=_words(tag, "runs"),

@@ -7,6 +7,7 @@ from patchstudy.report import answer
 from patchstudy.report.table import Column, Table, as_markdown, to_markdown
 from patchstudy.report.text import design_in_words
 from patchstudy.sentences import (
+    GUARD_WORDS,
     change_in_words,
     replication_in_words,
     shared_unit,
@@ -60,7 +61,7 @@ def _row(one: Finding) -> tuple[str, ...]:
     variant = "" if comparison.variant == "patched" else f", {comparison.variant}"
     unit = shared_unit(comparison)[1]
     name = one.planned.metric.name + (f" [{unit}]" if unit else "")
-    said = str(one.guarded) if one.guarded else str(one.verdict)
+    said = GUARD_WORDS[one.guarded] if one.guarded else str(one.verdict)
     return (
         f"{question.workload} on {question.device}{variant}",
         f"{name} ({one.role})",

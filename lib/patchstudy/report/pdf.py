@@ -298,9 +298,10 @@ def _mark(one: Mark) -> str:
 
 
 def _interval(one: Interval) -> str:
-    words = (one.mood, one.what, one.where, one.change, one.verdict, one.runs)
+    words = (one.mood, one.what, one.where, one.values)
+    told = (one.change, one.verdict, one.runs)
     at = ", ".join(f"{place:g}%" for place in one.places)
-    return f"({', '.join(map(_string, words))}, ({at}))"
+    return f"({', '.join(map(_string, (*words, *told)))}, ({at}))"
 
 
 def _grid(

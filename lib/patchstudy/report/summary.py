@@ -22,6 +22,7 @@ from patchstudy.report.noise import (
     units_in_words,
 )
 from patchstudy.report.table import Column, Linked, Note, Table, Vector, visible
+from patchstudy.sentences import GUARD_WORDS
 from patchstudy.units import prefix, with_interval
 
 
@@ -299,7 +300,9 @@ def _guards(report: Mapping[str, Any]) -> str:
     for one in report["comparisons"]:
         if one["guard"]:
             counts[one["guard"]] = counts.get(one["guard"], 0) + 1
-    return ", ".join(f"{count} {word}" for word, count in counts.items()) or "none"
+    words = {str(guarded): said for guarded, said in GUARD_WORDS.items()}
+    told = (f"{count} {words.get(one, one)}" for one, count in counts.items())
+    return "; ".join(told) or "none"
 
 
 def _json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds

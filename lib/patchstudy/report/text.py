@@ -22,8 +22,10 @@ from patchstudy.metrics import Kind, Scale
 from patchstudy.report import answer, noise
 from patchstudy.report.results import inputs_digest
 from patchstudy.sentences import (
+    GUARD_WORDS,
     change_in_words,
     floor_of,
+    moved_in_words,
     replication_in_words,
     shared_unit,
     values_in_words,
@@ -58,7 +60,7 @@ _VERDICT_WORDS: Final = {
 _GUARD_WORDS: Final = {
     Guarded.SAFE: "safe",
     Guarded.HARM: "harm",
-    Guarded.BROKEN: "BROKEN",
+    Guarded.BROKEN: "VETO",
     Guarded.UNRESOLVED: "open",
     Guarded.NOT_MEASURED: "n/m",
 }
@@ -72,8 +74,8 @@ _MEANINGS: Final = {
     "full": "both variants reach the ceiling",
     "n/a": "not assessable",
     "safe": "harm beyond the margin is excluded",
-    "harm": "harm shown, within the margin",
-    "BROKEN": "harm shown, beyond the margin",
+    "harm": "worse, less than the margin",
+    "VETO": "worse, more than the margin",
     "n/m": "declared but not measured",
 }
 
@@ -164,11 +166,13 @@ def _change_fact(one: Finding) -> str:
 
 
 def _guard_fact(one: Finding) -> str:
+    said = GUARD_WORDS[one.guarded or Guarded.NOT_MEASURED]
     name, margin = one.planned.metric.name, one.planned.margin.text
     if one.comparison.change is None:
-        return f"{name} {one.guarded}, {_place(one)}"
-    change = change_in_words(one.comparison)
-    return f"{name} {one.guarded}, {change}, margin {margin}, {_place(one)}"
+        return f"{name} {said}, {_place(one)}"
+    change, moved = change_in_words(one.comparison), moved_in_words(one.comparison)
+    moved = f"{moved}, " * bool(moved)
+    return f"{name} {said}, {moved}{change}, margin {margin}, {_place(one)}"
 
 
 def _place(one: Finding) -> str:
@@ -311,14 +315,14 @@ def _tables(
     for one in findings:
         if one.comparison.change is not None:
             groups.setdefault(_heading(one), []).append(one)
-    interval = f"{100 * confidence:g}% CI"
-    numbers = f"{'base':>8} {'patched':>8} {'change':>8} {interval:>14}"
+    head = ("  metric", "base", "patched", "change", f"{100 * confidence:g}% CI", "")
     for heading, members in groups.items():
+        rows = [head, *map(_cells, members)]
+        widths = _widths(rows, paper)
         yield from paper.wrapped(heading)
         yield ""
-        yield f"  {'metric':<{_name_room(paper) - 2}} {numbers}"
-        for member in members:
-            yield from _row(member, paper)
+        for row in rows:
+            yield from _row(row, widths, paper)
         yield ""
 
 
@@ -332,22 +336,45 @@ def _with_variant(device: str, variant: str, *, named: bool) -> str:
     return f"{device}, {variant}" if named or variant != "patched" else device
 
 
-def _name_room(paper: Paper) -> int:
-    return min(44, 23 + paper.width - WIDTH)
+_Row = tuple[str, str, str, str, str, str]
 
 
-def _row(finding: Finding, paper: Paper) -> Iterator[str]:
+def _cells(finding: Finding) -> _Row:
+    """Name with unit, both values, the change, its interval, the word for it."""
     one = finding.comparison
-    name = f"{one.question.planned.metric.name} {shared_unit(one)[1]}".strip()
-    base, new = values_in_words(one)
-    change, interval = _change(one)
-    *above, name = paper.wrapped(name, indent="  ")
-    room = _name_room(paper)
-    if len(name) > room:
+    unit = shared_unit(one)[1]
+    name = ascii_only(f"{one.question.planned.metric.name} {unit}")
+    return f"  {name}", *values_in_words(one), *_change(one), _word(finding)
+
+
+def _widths(rows: Sequence[_Row], paper: Paper) -> list[int]:
+    """Widths of the five columns before the word.
+
+    They are the same in every table, unless a longer cell takes the blanks of others.
+    """
+    room = min(44, 23 + paper.width - WIDTH)
+    longest = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    longest[0] = min(longest[0], room)
+    usual = [room, 8, 8, 8, 14]
+    widths = [max(pair) for pair in zip(usual, longest[:-1], strict=True)]
+    over = sum(widths) + len(widths) + longest[-1] - paper.width
+    for at in (1, 2, 3, 0):
+        taken = max(0, min(over, widths[at] - longest[at]))
+        widths[at] -= taken
+        over -= taken
+    return widths
+
+
+def _row(row: _Row, widths: Sequence[int], paper: Paper) -> Iterator[str]:
+    """Yield a row in one line; a long name, then a long interval, has its own."""
+    *above, name = paper.wrapped(row[0].strip(), indent="  ")
+    if len(name) > widths[0]:
         above, name = [*above, name], ""
     yield from above
-    line = f"{name:<{room}} {base:>8} {new:>8} {change:>8}"
-    tail = f"{interval:>14} {_word(finding)}"
+    line = f"{name:<{widths[0]}}"
+    for cell, width in zip(row[1:4], widths[1:4], strict=True):
+        line += f" {cell:>{width}}"
+    tail = f"{row[4]:>{widths[4]}} {row[5]}".rstrip()
     if len(line) + 1 + len(tail) <= paper.width:
         yield f"{line} {tail}"
     else:

@@ -5,7 +5,7 @@ from patchstudy.findings import Assessment
 from patchstudy.metrics import Kind, Scale
 from patchstudy.report.lead import Intervals, Marks
 from patchstudy.report.table import Column, Note, Table, Vector
-from patchstudy.sentences import shared_unit
+from patchstudy.sentences import GUARD_WORDS, shared_unit
 from patchstudy.study import Role
 from patchstudy.verdicts import Finding
 
@@ -41,7 +41,7 @@ def answer_of(one: Finding) -> str:
     if one.comparison.question.problem:
         return "not measured"
     if one.guarded is not None:
-        return str(one.guarded)
+        return GUARD_WORDS[one.guarded]
     prefix = "control: " if one.role is Role.CONTROL else ""
     return prefix + ", ".join([str(one.verdict), *one.qualifiers])
 

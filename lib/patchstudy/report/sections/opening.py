@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from patchstudy.compare import Comparison
-from patchstudy.decisions import Decision
+from patchstudy.decisions import DECIDING, Decision
 from patchstudy.findings import Assessment
 from patchstudy.patchfile import Patch
 from patchstudy.report import answer as brief
@@ -43,10 +43,27 @@ def answer(assessment: Assessment) -> tuple[Part, ...]:
     return (
         Note("question", assessment.study.design.question),
         verdict(assessment),
+        *_machines(assessment),
         *([] if changed is None else [changed]),
         _no_guards() if guarded is None else guarded,
         *_unknown(assessment),
     )
+
+
+def _machines(assessment: Assessment) -> Iterator[Note]:
+    """Say what the devices are that the verdict rests on, where the study tells it."""
+    described = assessment.study.design.devices
+    deciding = [one for one in assessment.findings if one.role in DECIDING]
+    names = dict.fromkeys(
+        one.comparison.question.device for one in deciding if one.comparison.change
+    )
+    told = [
+        f"{name}, {', '.join(described[name].values())}"
+        for name in names
+        if described.get(name)
+    ]
+    if told:
+        yield Note("text", f"{'; '.join(told)}.", "Measured on:")
 
 
 def _unknown(assessment: Assessment) -> Iterator[Note]:
