@@ -11,8 +11,11 @@ For each of perf script and ftrace events it prints
   where a loop read 66.3 (one machine, one run);
 - the peak memory of a process, and the wall time.
 
+Then what it saves to keep a capture (``loaders.parsed``), also of simulated stacks that
+all differ.
+
 ``--stackcollapse FILE`` runs that Perl script of FlameGraph on the same perf script,
-and on simulated stacks that all differ, where nothing that was read before helps; it
+and on the stacks that all differ, where nothing that was read before helps; it
 prints its own MB per CPU-second and the true ratios.
 """
 
@@ -29,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from patchstudy import loaders
+from patchstudy.loaders import parsed
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "loaders"
 SIZE = 200_000_000
@@ -137,6 +141,17 @@ def against(script: Path, path: Path) -> str:
     )
 
 
+def kept(path: Path) -> str:
+    """Compare reading a file for the second time with the first time."""
+    first, capture = cpu_s(lambda: loaders.load(path))
+    again, found = cpu_s(lambda: loaders.load(path))
+    assert found == capture
+    return (
+        f"{path.name}: {first:.2f} CPU s, kept and read again {again:.2f}:"
+        f" x {first / again:.1f}"
+    )
+
+
 def main() -> int:
     """Print one line a kind of trace."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -155,9 +170,12 @@ def main() -> int:
             Path(folder) / "ftrace", "ftrace/cap-kmalloc-before.txt"
         )
         print(measure("ftrace", ftrace, plain_ftrace), flush=True)
-        if told.stackcollapse:  # last: it would raise the peak of the others
-            odd = different(Path(folder) / "different")
-            print("all differ:", against(told.stackcollapse, odd))
+        odd = different(Path(folder) / "different")
+        if told.stackcollapse:  # late: it would raise the peak of the others
+            print("all differ:", against(told.stackcollapse, odd), flush=True)
+        os.environ[parsed.FOLDER] = folder
+        for one in (perf, ftrace, odd):
+            print(kept(one), flush=True)
     return 0
 
 

@@ -197,6 +197,17 @@ def _add_batch(command: argparse.ArgumentParser) -> None:
         metavar="W,W",
         help="exit with 1 on any of veto,worse",
     )
+    command.add_argument(
+        "--parsed",
+        type=Path,
+        metavar="DIR",
+        help="keep what large traces say here (default: the user's cache folder)",
+    )
+    command.add_argument(
+        "--no-parsed",
+        action="store_true",
+        help="read large traces each time, and keep nothing of them",
+    )
     command.add_argument("--quiet", action="store_true", help="show no progress")
 
 
@@ -479,6 +490,10 @@ def _report(arguments: argparse.Namespace) -> int:
         for line in [*one.error.splitlines(), *one.unread]:
             _complain(line)
     batch.index(outcomes, order)
+    if order.parsed is not None and any(one.made for one in outcomes):
+        from patchstudy.loaders import parsed
+
+        parsed.tidy(order.parsed)
     if arguments.junit is not None:
         junit.store(arguments.junit, outcomes)
     _say(gates.in_one_line(outcomes, order.out / "index.html"))
@@ -503,7 +518,15 @@ def _order(arguments: argparse.Namespace) -> "Order":
         memory_byte=arguments.memory or capacity.share_byte(jobs),
         engine=arguments.engine,
         executor=arguments.executor,
+        parsed=None if arguments.no_parsed else arguments.parsed or _cache(),
     )
+
+
+def _cache() -> Path:
+    """Return the folder of this user for what can be made again."""
+    import platformdirs
+
+    return platformdirs.user_cache_path("patchstudy", appauthor=False) / "parsed"
 
 
 @contextmanager

@@ -10,7 +10,8 @@ one of ``ping``, and ``fping_intervals``, one of ``fping``; ``mpstat_plain`` and
 ``perf_csv`` and ``perf_json``, parts of ``perf_stat``; ``perf_table``, which
 ``perf_report`` and ``perf_diff`` share; ``pairs``, and its parts ``cpu_time`` and
 ``call_times``; ``packed``, which reads compressed files and archives; ``plausible``,
-which checks what every loader returns; ``noted``, which notes the file that is read.
+which checks what every loader returns; ``noted``, which notes the file that is read;
+``parsed``, which keeps what large traces say.
 """
 
 import csv
@@ -61,6 +62,7 @@ from patchstudy.loaders import (
     ntttcp_linux,
     nuttcp,
     packed,
+    parsed,
     paste,
     perf_diff,
     perf_report,
@@ -310,7 +312,18 @@ def load(path: Path) -> Capture:
     """
     with noted(path):
         told = _told(path)
-        return _load_large(path, told) or load_raw(_one(path, told))
+        return _load_large(path, told) or _load_one(_one(path, told))
+
+
+def _load_one(raw: RawFile) -> Capture:
+    """Read a file in memory, a trace only if it was not kept before."""
+    if len(raw.data) < parsed.WORTH or not _is_trace(LOADERS[taker(raw)]):
+        return load_raw(raw)
+    return parsed.kept(raw.digest, raw.path, lambda: load_raw(raw))
+
+
+def _is_trace(loader: Loader) -> bool:
+    return hasattr(loader, "load_large")
 
 
 def _told(path: Path) -> os.stat_result | None:
@@ -331,12 +344,16 @@ def _load_large(path: Path, told: os.stat_result | None) -> Capture | None:
         return None  # ``read`` says why
     if file is None:
         return None
-    able = {name: one for name, one in LOADERS.items() if hasattr(one, "load_large")}
-    names = [name for name, one in able.items() if one.sniff(file.head)]
-    if len(names) != 1:
+    able = [one for one in LOADERS.values() if _is_trace(one)]
+    takers = [one for one in able if one.sniff(file.head)]
+    if len(takers) != 1:
         return None
-    found: Capture = getattr(able[names[0]], "load_large")(file)  # noqa: B009
-    return plausible.checked(found)
+
+    def read() -> Capture:
+        found: Capture = getattr(takers[0], "load_large")(file)  # noqa: B009
+        return plausible.checked(found)
+
+    return parsed.kept(file.head.digest, path, read)
 
 
 def load_all(path: Path) -> Iterator[Capture | CaptureError]:

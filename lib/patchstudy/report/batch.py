@@ -95,6 +95,9 @@ class Order:
         papermill's name of what runs the notebooks.
     executor
         ``local``, or where a cluster is found (``executors``).
+    parsed
+        Folder in which what large traces say is kept (``loaders.parsed``); None: they
+        are read each time.
     """
 
     out: Path
@@ -108,6 +111,7 @@ class Order:
     memory_byte: int | None = None
     engine: str = "patchstudy-warm"
     executor: str = "local"
+    parsed: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,7 @@ def _absolute(task: Task) -> Task:
     order = replace(
         task.order,
         out=task.order.out.resolve(),
+        parsed=task.order.parsed and task.order.parsed.resolve(),
         notebook=task.order.notebook.resolve(),
         added=tuple(one.resolve() for one in task.order.added),
     )

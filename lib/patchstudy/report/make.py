@@ -165,6 +165,7 @@ def _run(task: Task, notebook: Path, last: str = "") -> Run:
         last=last,
         engine=task.order.engine,
         memory_byte=task.order.memory_byte,
+        parsed=task.order.parsed,
     )
 
 

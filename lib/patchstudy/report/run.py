@@ -27,6 +27,7 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets import default
 
 from patchstudy.errors import StudyError, printable
+from patchstudy.loaders import parsed
 from patchstudy.loaders.noted import READING
 from patchstudy.report.engine import MEMORY, NAME, plain_manager
 from patchstudy.report.kernels import ENVIRONMENT
@@ -73,6 +74,8 @@ class Run:
         papermill's name of what runs it.
     memory_byte
         What the kernel may hold of its own; None for no bound.
+    parsed
+        Folder in which what large traces say is kept; None for no such folder.
     """
 
     notebook: Path
@@ -82,6 +85,7 @@ class Run:
     last: str = ""
     engine: str = NAME
     memory_byte: int | None = None
+    parsed: Path | None = None
 
 
 class NotebookError(StudyError):
@@ -214,6 +218,7 @@ def _manager(run: Run, settings: Path) -> type[AsyncKernelManager]:
     """
     env = {**ENVIRONMENT, "IPYTHONDIR": str(settings)}
     env[READING] = str(settings / "reading")
+    env[parsed.FOLDER] = "" if run.parsed is None else str(run.parsed.resolve())
     if run.memory_byte is not None:
         env[MEMORY] = str(run.memory_byte)
     spec = {**get_kernel_dict(), "env": env}
