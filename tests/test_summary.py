@@ -1,6 +1,7 @@
 """The page of all studies: what it reads, lists, draws and links to."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -82,6 +83,23 @@ def test_every_primary_change_is_drawn(reports):
     drawn = summary.forest(summary.summary(reports))
     assert isinstance(drawn, Vector)
     assert drawn.alt.startswith("Supported on router: throughput on tcp")
+
+
+def test_of_very_many_changes_the_largest_are_drawn(reports, monkeypatch):
+    found = summary.summary(reports)
+    (report,) = found.reports.values()
+    (one,) = report["comparisons"]
+    small = {**one, "change": {**one["change"], "value": 0.001}}
+    other = {**report, "comparisons": [small], "sentence": "Hardly any change."}
+    two = replace(found, reports={"driver/other": other, **found.reports})
+    assert summary.forest(two).alt == f"Hardly any change. {report['sentence']}"
+    monkeypatch.setattr(summary, "MANY", 1)
+    drawn = summary.forest(two)
+    assert drawn.caption == (
+        "Primary metrics with their interval and margin: of 2 the 1 that changed most "
+        "against their margins. The table has all."
+    )
+    assert drawn.alt == report["sentence"]
 
 
 def test_nothing_to_draw_is_said(tmp_path):

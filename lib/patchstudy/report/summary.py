@@ -25,6 +25,9 @@ from patchstudy.report.table import Column, Linked, Note, Table, Vector, visible
 from patchstudy.sentences import GUARD_WORDS
 from patchstudy.units import prefix, with_interval
 
+#: Rows of the picture of all changes; with more, nobody could read it.
+MANY: Final = 60
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
@@ -178,20 +181,35 @@ def devices(found: Summary) -> tuple[Table | Note, ...]:
 
 
 def forest(found: Summary) -> Vector | Note:
-    """The change of every primary metric over all studies."""
-    rows = pd.DataFrame(
-        [
-            _row(_label(name, report, one), one)
-            for name, report in found.reports.items()
-            for one in report["comparisons"]
-            if one["role"] == "primary" and one["change"] is not None
-        ]
-    )
-    if rows.empty:
+    """The change of every primary metric over all studies; of many, the largest."""
+    compared = [
+        (name, one)
+        for name, report in found.reports.items()
+        for one in report["comparisons"]
+        if one["role"] == "primary" and one["change"] is not None
+    ]
+    if not compared:
         return Note("caveat", "Nothing could be compared.")
-    alt = " ".join(report["sentence"] for report in found.reports.values())
+    by_size = sorted(enumerate(compared), key=lambda x: -_in_margins(x[1][1]))
+    shown = [one for _, one in sorted(by_size[:MANY], key=lambda x: x[0])]
+    reports = found.reports
+    rows = [_row(_label(name, reports[name], one), one) for name, one in shown]
+    names = dict.fromkeys(name for name, _ in shown)
+    alt = " ".join(reports[name]["sentence"] for name in names)
     caption = "Change of every primary metric with its interval and its margin."
-    return Vector(figures.to_svg(figures.forest(rows)), alt, caption)
+    if len(compared) > len(shown):
+        caption = (
+            f"Primary metrics with their interval and margin: of {len(compared)} the "
+            f"{len(shown)} that changed most against their margins. The table has all."
+        )
+    return Vector(figures.to_svg(figures.forest(pd.DataFrame(rows))), alt, caption)
+
+
+def _in_margins(one: Mapping[str, Any]) -> float:
+    """Size of a change, in margins where it has one of the same scale."""
+    size, margin = abs(one["change"]["value"]), one["margin"]
+    same = margin["scale"] == one["change"]["scale"] and margin["value"]
+    return size / margin["value"] if same else size
 
 
 def noise(found: Summary) -> tuple[Table | Note, ...]:
