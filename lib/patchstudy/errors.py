@@ -58,6 +58,8 @@ def printable(text: str) -> str:
     turn the writing direction; in an error they are shown as escapes, never sent to
     the terminal.
     """
+    if text.isprintable():
+        return str(text)
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode("ascii")
         for one in text

@@ -9,6 +9,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Final
 from urllib.parse import unquote
@@ -84,6 +85,7 @@ def may_link(url: str) -> bool:
     return not colon or before.strip().lower() in _SCHEMES
 
 
+@lru_cache(maxsize=128)  # the page asks twice for each output of a study, the PDF once
 def parts(html: str) -> tuple[Part, ...]:
     """Read the tables and paragraphs of an HTML output, in order; the rest is dropped.
 

@@ -199,6 +199,8 @@ def to_text(table: Table) -> str:
 
 def visible(text: str) -> str:
     """Return one line without control or formatting characters; spaces may be fixed."""
+    if text.isprintable():
+        return str(text)
     return "".join(one if one in _SPACES else printable(one) for one in text)
 
 
