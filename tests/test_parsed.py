@@ -52,6 +52,10 @@ def never(*_: object) -> Capture:
     raise AssertionError("read again")
 
 
+def refused(*_: object) -> None:
+    raise PermissionError("not yours")
+
+
 @pytest.mark.parametrize("path", TRACES, ids=lambda one: one.name)
 def test_a_kept_capture_is_the_one_that_was_read(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -180,6 +184,16 @@ def test_a_folder_that_cannot_be_written_costs_time_only(
     plain = loaders.load(trace)
     monkeypatch.setattr(parsed, "WORTH", 0)
     monkeypatch.setenv(parsed.FOLDER, str(trace / "below-a-file"))
+    assert loaders.load(trace) == plain
+
+
+def test_a_folder_that_can_be_read_only_is_used(
+    trace: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = loaders.load(trace)
+    monkeypatch.setattr(perf_script, "load", never)
+    monkeypatch.setattr(os, "utime", refused)
+    assert folder.is_dir()
     assert loaders.load(trace) == plain
 
 

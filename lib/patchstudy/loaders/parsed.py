@@ -140,9 +140,10 @@ def _read(place: Path, path: Path) -> Capture | None:
         with place.open("rb") as file:
             table = parquet.ParquetFile(file, page_checksum_verification=True).read()
         found = _capture(table, path)
-        os.utime(place)
     except (OSError, ArrowException, LookupError, TypeError, ValueError):
         return None
+    with contextlib.suppress(OSError):  # a folder of others can be read only
+        os.utime(place)
     return found
 
 
