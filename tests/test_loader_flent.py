@@ -258,7 +258,7 @@ def test_unknown_series_are_named():
     content["results"]["cpu_stats_host::load"] = [0.1]
     content["results"]["cpu_stats_host::cpu0"] = [0.1]
     texts = [one.text for one in load_object(content).caveats]
-    assert "not read: cpu_stats_host" in texts
+    assert "not read: cpu_stats_host (load, cpu0)" in texts
 
 
 # What is refused
@@ -385,3 +385,101 @@ def test_every_run_of_the_lab_is_read(shared):
         capture = flent.load(read(path))
         assert value(capture, "throughput", direction="upload") > 0
         assert value(capture, "rtt_mean", test="ICMP") > 0
+
+
+# Series of other tools
+
+
+def udp_file(mean, points):
+    """Return a UDP upload whose final figure and points are these, in Mbit/s."""
+    content = document("v4-cap-udp_flood.flent.gz")
+    content["metadata"]["SERIES_META"]["UDP upload"]["MEAN_VALUE"] = mean
+    start = content["raw_values"]["UDP upload"][0]["t"]
+    content["raw_values"]["UDP upload"] = [
+        {"t": start + 0.2 * at, "val": one} for at, one in enumerate(points)
+    ]
+    return load_object(content)
+
+
+def test_the_servers_report_of_old_iperf_is_what_arrived():
+    capture = udp_file(60.0, [99.0, 100.0, 101.0])
+    assert value(capture, "throughput", direction="upload") == pytest.approx(60e6)
+    assert value(capture, "send_rate", direction="upload") is None
+    assert [one.value / 1e6 for one in intervals(capture, "send_rate")] == [
+        pytest.approx(99.0), pytest.approx(100.0), pytest.approx(101.0)
+    ]  # fmt: skip
+    assert "throughput-absent" not in codes(capture)
+
+
+def test_a_final_figure_above_all_points_is_no_rate():
+    capture = udp_file(37.5, [2.5, 2.5, 2.5])  # bytes of each row, and of all rows
+    assert not [one for one in capture.measurements if one.metric != "rtt_mean"
+                and not one.metric.startswith("rtt")]  # fmt: skip
+    assert "send-rate-absent" in codes(capture)
+
+
+def test_the_cpu_of_a_host_is_read_over_time_and_by_reading():
+    content = document("v4-ping-cpu-irtt.flent")
+    start = content["raw_values"]["cpu_stats_localhost"][0]["t"]
+    content["raw_values"]["cpu_stats_localhost"] = [
+        {"t": start, "load": 0.5, "cpu0": 0.2, "cpu1": 0.8},
+        {"t": start + 1, "load": 0.3, "cpu0": 0.0, "cpu1": 0.6},
+        {"t": start + 2, "load": 0.1, "cpu0": 0.2, "cpu1": 0.0},
+        {"t": start + 4, "load": 0.0, "cpu0": 0.0, "cpu1": 0.0},
+    ]
+    capture = load_object(content)
+    first, second, third, _last = intervals(capture, "cpu_busy")
+    length = first.end_s - first.start_s
+    assert (second.value, second.end_s - second.start_s) == (0.3, pytest.approx(1.0))
+    assert third.start_s == second.end_s
+    busy = (0.5 * length + 0.3 + 0.1) / (length + 4)
+    assert value(capture, "cpu_busy", host="localhost") == pytest.approx(busy)
+    most = (0.8 * length + 0.6) / (length + 4)
+    assert value(capture, "cpu_busy_max", host="localhost") == pytest.approx(most)
+
+
+def test_a_few_readings_of_the_cpu_are_not_the_whole_run():
+    content = document("v4-ping-cpu-irtt.flent")
+    del content["raw_values"]["cpu_stats_localhost"][4:]
+    capture = load_object(content)
+    assert len(intervals(capture, "cpu_busy")) == 4
+    assert value(capture, "cpu_busy", host="localhost") is None
+    assert "cpu-absent" in codes(capture)
+
+
+def test_the_loss_of_irtt_is_that_of_its_counts():
+    content = document("v4-voip.flent")
+    content["metadata"]["SERIES_META"]["VoIP"]["PACKETS_RECEIVED"] = 111
+    capture = load_object(content)
+    assert value(capture, "loss", test="VoIP") == pytest.approx(37 / 148)
+    assert value(capture, "jitter", test="VoIP") == pytest.approx(32.451e-6)
+    assert value(capture, "rtt_mean", test="VoIP") == pytest.approx(178.796e-6)
+
+
+def test_the_round_trips_of_a_call_follow_each_other():
+    spans = intervals(load("v4-voip.flent"), "rtt_mean")
+    assert sum(one.end_s - one.start_s for one in spans) == pytest.approx(2.96)
+
+
+def test_no_series_is_dropped_in_silence():
+    texts = [one.text for one in load("v4-ping-cpu-irtt.flent").caveats]
+    (unread,) = [text for text in texts if text.startswith("not read")]
+    assert "qdisc_stats_localhost (backlog_bytes" in unread
+    (sockets,) = [
+        one.text
+        for one in load("v4-cap-tcp_nup-3-sockstats.flent.gz").caveats
+        if one.code == "series-unread"
+    ]
+    assert sockets.startswith("not read: sockets (tcp_bbr_bw,")
+    assert "tcp_rtt" in sockets
+    (call,) = [o.text for o in load("v4-voip.flent").caveats if "not read" in o.text]
+    assert call == "not read: VoIP (delay, induced_delay, jitter, loss)"
+
+
+def test_pings_are_told_apart_by_their_number():
+    content = ping_file(25)
+    for part in ("results", "raw_values"):
+        content[part]["Ping (ms)::2"] = content[part].pop("Ping (ms) ICMP")
+    metas = content["metadata"]["SERIES_META"]
+    metas["Ping (ms)::2"] = metas.pop("Ping (ms) ICMP")
+    assert value(load_object(content), "rtt_mean", test="2") is not None

@@ -417,3 +417,67 @@ def test_the_corpus_is_read_as_it_was_worked_out_by_hand(shared):
             want = pytest.approx(expected["lost_percent"] / 100, abs=1e-5)
             assert value(capture, "loss") == want, path.name
     assert seen > 20
+
+
+def test_both_directions_of_one_address_are_not_added_up():
+    text = (  # iperf 2.1.8 --full-duplex over a loopback
+        "20261201033646,127.0.0.1,53814,127.0.0.1,5654,1,0.0-2.0,5242940,20510770\n"
+        "20261201033646,127.0.0.1,5654,::,0,1,0.0-2.1,5242880,19978422\n"
+    )
+    capture = iperf2_csv.load(RawFile.of(Path("run.csv"), text.encode()))
+    found = {one.labels["source"]: one.value for one in capture.measurements}
+    assert found == {"127.0.0.1": 20510770.0, "127.0.0.1 port 5654": 19978422.0}
+    assert capture.workload["direction"] == "bidir"
+
+
+#: iperf 2.2.1 -u -e -y C and -u -y C over a loopback: the client, then the server.
+UDP_22 = {
+    "client -e": (
+        (
+            "time,srcaddress,srcport,dstaddr,dstport,transferid,istart,iend,bytes,speed,"
+            "jitter,errors,datagrams,errpercent,outoforder,writecnt,writeerr,writetimeo,"
+            "pps\n"
+            "+0000:20261201033844.710997,127.0.0.1,42468,127.0.0.1,5691,1,0.0,1.0,1243620,"
+            "9948960,0.000,0,846,0.000,0,846,0,0,846.000000\n"
+            "+0000:20261201033844.714638,127.0.0.1,42468,127.0.0.1,5691,1,0.0,2.0,2497530,"
+            "9971966,-1.000,0,-1,-0.000,0,1699,0,0,566.666667\n"
+        ),
+        {"send_rate": 9971966.0},
+    ),
+    "server -e": (
+        (
+            "+0000:20261201033844.714644,127.0.0.1,42468,127.0.0.1,5691,1,0.0,2.0,2497530,"
+            "10000415,0.005,17,1700,1.000,0,1700,0,0,849.500000\n"
+        ),
+        {"throughput": 10000415.0, "loss": 0.01, "jitter": 5e-6},
+    ),
+    "client": (
+        (
+            "20261201033834,127.0.0.1,56028,127.0.0.1,5688,1,0.0-1.0,1250970,10007760,"
+            "0.000,0,851,0.000,0\n"
+            "20261201033834,127.0.0.1,56028,127.0.0.1,5688,1,0.0-2.0,2503410,10005300,-nan,"
+            "0,-1,-0.000,0\n"
+        ),
+        {"send_rate": 10005300.0},
+    ),
+    "server of two": (
+        (
+            "20261201033837,127.0.0.1,3,127.0.0.1,5689,1,0.0-2.0,1252440,4994949,0.002,5,"
+            "1704,0.293,0\n"
+            "20261201033837,127.0.0.1,0,0.0.0.0,5689,-1,0.0-2.0,2497530,9972369,-nan,5,1704,"
+            "0.293,0\n"
+        ),
+        {"throughput": 4994949.0, "loss": 5 / 1704, "jitter": 2e-6},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UDP_22)
+def test_udp_rows_of_22_tell_who_wrote_them(name):
+    text, wanted = UDP_22[name]
+    raw = RawFile.of(Path("run.csv"), text.encode())
+    assert iperf2_csv.sniff(raw)
+    capture = iperf2_csv.load(raw)
+    assert capture.workload["protocol"] == "UDP"
+    found = {m.metric: m.value for m in capture.measurements if m.start_s is None}
+    assert found == pytest.approx(wanted)

@@ -550,3 +550,13 @@ def test_every_run_of_the_lab_is_read_without_a_doubt(shared):
         assert capture.error is None, path
         assert capture.caveats == (), path
         assert value(capture, "throughput") > 0, path
+
+
+def test_the_first_interval_after_omitted_ones_begins_at_zero():
+    content = document("v312-tcp-fwd.json")
+    content["start"]["test_start"]["omit"] = 1
+    first = content["intervals"][0]["sum"]
+    first |= {"start": 0.499546, "end": 0.513598, "seconds": 1.013144}
+    interval = intervals(load_object(content), "send_rate")[0]
+    assert (interval.start_s, interval.end_s) == (0.0, 0.513598)
+    assert interval.value == pytest.approx(first["bytes"] * 8 / 0.513598)

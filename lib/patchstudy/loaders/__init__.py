@@ -4,9 +4,10 @@ To add a loader: write the module, add one line to ``LOADERS``, and put a raw fi
 its expected values under ``tests/golden/loaders/<tool>/``. Modules that are no loaders:
 ``text``, ``paste``, ``reading``, ``documents``, ``interfaces``, ``link_text``,
 ``per_cpu``, ``queueing``, ``cpu_shares`` and ``sysstat``, which several loaders share;
-``netperf_lines``, ``netperf_text`` and ``omni``, parts of ``netperf``; ``ping_words``,
-one of ``ping``, and ``fping_intervals``, one of ``fping``; ``mpstat_plain`` and
-``sadf_xml``, parts of the loaders of that name; ``perf_row``, ``perf_text``,
+``netperf_lines``, ``netperf_text`` and ``omni``, parts of ``netperf``; ``flent_page``
+and ``flent_series``, parts of ``flent``; ``ping_words``, one of ``ping``, and
+``fping_intervals``, one of ``fping``; ``mpstat_plain`` and ``sadf_xml``, parts of the
+loaders of that name; ``perf_row``, ``perf_text``,
 ``perf_csv`` and ``perf_json``, parts of ``perf_stat``; ``perf_table``, which
 ``perf_report`` and ``perf_diff`` share; ``pairs``, and its parts ``cpu_time`` and
 ``call_times``; ``packed``, which reads compressed files and archives; ``plausible``,

@@ -19,14 +19,16 @@ What the values are (iperf's source; checked against a drop counter): bit/s of p
 
 Version 2.1.9 and later, with ``-e``: more columns behind these, of 2.2 also a line of
 names before the rows and start and end of the interval as two columns. A UDP client's
-row ends in the packets a second there. The other columns are not read.
+row may end in the packets a second there; its jitter may be -1 or nan. The other
+columns are not read.
 
-Where connections come from several addresses (``-d``) nothing is added up: each value
-has the label ``source``. The time has no zone, so the start is unknown.
+Where connections come from several addresses (``-d``, ``--full-duplex``), or of one
+address from the port to which the others go, nothing is added up: each value has the
+label ``source``. The time has no zone, so the start is unknown.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from patchstudy.errors import CaptureError
@@ -51,12 +53,12 @@ SOURCES: Final = {
 _ROW: Final = re.compile(
     r"^(?P<time>\d{14}|\d{8}\d{6}\.\d+|[+-]\d{4}:\d{14}(?:\.\d+)?),"
     r"(?P<source>[0-9A-Fa-f.:%\w]*),(?P<port>\d{1,5}),"
-    r"(?P<target>[0-9A-Fa-f.:%\w]*),\d{1,5},(?P<id>-?\d{1,9}),"
+    r"(?P<target>[0-9A-Fa-f.:%\w]*),(?P<to>\d{1,5}),(?P<id>-?\d{1,9}),"
     r"(?P<start>\d{1,9}\.\d+)[-,](?P<end>\d{1,9}\.\d+),"
     r"(?P<bytes>\d{1,18}),(?P<rate>\d{1,18})"
-    r"(?:,(?P<jitter>-?\d{1,9}\.\d+|-?\d{1,9}(?=(?:,[^,]+){4}$)),"
+    r"(?:,(?P<jitter>-?\d{1,9}\.\d+|-?nan|-?\d{1,9}(?=(?:,[^,]+){4}$)),"
     r"(?P<lost>-?\d{1,18}),(?P<total>-?\d{1,18}),"
-    r"(?P<percent>-?[\w.+-]+),(?P<late>-?\d{1,18})(?:,-?[\d.]{1,20}){0,3}"
+    r"(?P<percent>-?[\w.+-]+),(?P<late>-?\d{1,18})(?:,-?[\d.]{1,20}){0,8}"
     r"|,-?\d{1,18},-?\d{1,18},(?P<pps>\d{1,18}\.\d+)"
     r"|(?:,-?[\d.]{1,20}){4,24})?$"
 )
@@ -102,6 +104,8 @@ class _Row:
 
     time: str
     source: str
+    port: str
+    target: tuple[str, str]
     stream: tuple[str, str, str]
     span: tuple[float, float]
     rate: float
@@ -127,7 +131,23 @@ def _rows(raw: RawFile) -> list[_Row]:
             sums.append(_row(match))
         else:
             singles.append(_row(match))
-    return singles or sums
+    return _by_direction(singles or sums)
+
+
+def _by_direction(rows: list[_Row]) -> list[_Row]:
+    """Return the rows, those of a loopback told apart by their ports.
+
+    Where both directions have one address (full duplex) the rows of one come from the
+    port to which those of the other go.
+    """
+    if len({row.source for row in rows}) > 1:
+        return rows
+    targets = {row.target for row in rows}
+    back = [(row.source, row.port) in targets for row in rows]
+    return [
+        replace(row, source=f"{row.source} port {row.port}") if one else row
+        for row, one in zip(rows, back, strict=True)
+    ]
 
 
 def _refuse_unless_known(raw: RawFile, number: int, line: str) -> None:
@@ -144,6 +164,8 @@ def _row(match: re.Match[str]) -> _Row:
     return _Row(
         time=match["time"],
         source=match["source"],
+        port=match["port"],
+        target=(match["target"], match["to"]),
         stream=(match["id"], match["source"], match["target"]),
         span=(float(match["start"]), float(match["end"])),
         rate=float(match["rate"]),

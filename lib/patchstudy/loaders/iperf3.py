@@ -1,4 +1,4 @@
-"""Read the JSON of iperf3 3.0 to 3.21 (``-J``, ``--json-stream``), client or server.
+"""Read the JSON of iperf3 3.0 to 3.22 (``-J``, ``--json-stream``), client or server.
 
 What the values are (iperf3's manual page and source, checked against byte and drop
 counters of captured runs):
@@ -32,9 +32,11 @@ counters of captured runs):
 ``flow_share_min``, ``starved_flows``
     Smallest stream over the mean of them; part of them below a tenth of that mean.
 
-Rates are bit/s of payload, all prefixes 10^3. ``cpu_utilization_percent`` is the CPU
-time of the iperf3 process alone (getrusage): it stands in ``facts``, never in
-``cpu_busy``. Direction is seen from the client: ``forward`` is client to server.
+Omitted intervals are in no value; the first after them begins at 0, also where the file
+has it by the clock before. Rates are bit/s of payload, all prefixes 10^3.
+``cpu_utilization_percent`` is the CPU time of the iperf3 process alone (getrusage): it
+stands in ``facts``, never in ``cpu_busy``. Direction is seen from the client:
+``forward`` is client to server.
 
 A file of events (``--json-stream``) is read as the document that its events make; one
 without an end event is a run that failed. Of several documents in a file (``--logfile``
@@ -110,6 +112,7 @@ _WRAPPED: Final = 2**31
 _MISMATCH: Final = 0.05
 _ABSURD: Final = 1e18
 _SHORT: Final = 1e-9
+_CLOCK: Final = ("start", "end", "seconds")
 _FIELDS: Final = itemgetter("start", "end", "bytes", "seconds")
 
 
@@ -451,11 +454,25 @@ def _flow(run: _Run, suffix: str) -> _Flow:
         if one != last:  # after a server's death the last interval stands twice
             sums.append(one)
             last = one
+    if sums and run.omit_s:
+        sums[0] = _since_reset(sums[0])
     sending = _sending(run, suffix, sums)
     labels = {}
     if run.bidir:
         labels = {"direction": "forward" if sending != run.server else "reverse"}
     return _Flow(suffix=suffix, sending=sending, labels=labels, spans=_spans(sums))
+
+
+def _since_reset(one: dict[str, object]) -> dict[str, object]:
+    """Return the first interval after the omitted ones, from 0 on.
+
+    Where its timer fires beside that of the omission (seen in 3.22) iperf3 writes the
+    start and the length by the clock before the reset, but bytes and end after it.
+    """
+    start, end, seconds = (_number(one.get(name)) for name in _CLOCK)
+    if not start or not end or not seconds or abs(end - start - seconds) < end / 20:
+        return one
+    return {**one, "start": 0.0, "seconds": end}
 
 
 def _spans(sums: list[dict[str, object]]) -> _Spans:

@@ -1,4 +1,4 @@
-"""Read the text that iperf3 3.0 to 3.21 prints, of a client or a server.
+"""Read the text that iperf3 3.0 to 3.22 prints, of a client or a server.
 
 What the values are (iperf3's source; checked against the JSON and the drop counters of
 captured runs). Rates are payload as printed, bits with prefixes of 10^3, Bytes (also of
