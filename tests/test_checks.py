@@ -386,6 +386,8 @@ def test_an_offered_load_is_no_law_of_nature(write_study, target, codes):
     found = checks.check(checks.material(open_study(write_study(design, (), files))))
     told = {one.caveat.code for one in found}
     assert told & {"impossible", "above-offered"} == codes
+    texts = [one.caveat.text for one in found if one.caveat.code == "impossible"]
+    assert all(text.endswith("cannot be: above the 20 Mbit/s link") for text in texts)
 
 
 def test_units_at_the_ceiling_are_told(doubts, turns):

@@ -87,3 +87,11 @@ def test_the_corpus_gives_its_values(shared):
         assert whole(found, "errors") == wanted["failed"]
         assert found.workload["duration_s"] == pytest.approx(wanted["duration_s"])
         assert found.facts["data_byte"] == wanted["data_bytes"]
+
+
+def test_the_table_of_newer_versions_has_quantiles():
+    capture = golden("v170-h1.txt")
+    assert whole(capture, "rtt_mean", of="request") == pytest.approx(5.59e-3)
+    assert whole(capture, "rtt_p50", of="request") == pytest.approx(4.31e-3)
+    assert whole(capture, "rtt_p99", of="request") == pytest.approx(20.95e-3)
+    assert "rtt-absent" not in codes(capture)

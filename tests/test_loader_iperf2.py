@@ -481,3 +481,47 @@ def test_udp_rows_of_22_tell_who_wrote_them(name):
     assert capture.workload["protocol"] == "UDP"
     found = {m.metric: m.value for m in capture.measurements if m.start_s is None}
     assert found == pytest.approx(wanted)
+
+
+#: iperf 2.0.14a -e --full-duplex over a loopback: the client, then the server.
+ONE_ID = {
+    "client": """\
+Client connecting to 127.0.0.1, TCP port 5606 with pid 1 (1 flows)
+[  3] local 127.0.0.1 port 56724 connected with 127.0.0.1 port 5606 (full-duplex)
+[ ID] Interval            Transfer    Bandwidth       Reads=Dist
+[  3] 0.0000-1.0000 sec  2.50 MBytes  21.0 Mbits/sec  21=1:0:0:0:0:0:0:20
+[ ID] Interval            Transfer    Bandwidth       Write/Err  Rtry     Cwnd/RTT
+[  3] 0.0000-1.0000 sec  2.38 MBytes  19.9 Mbits/sec  21/0          0     1023K/119 us
+[FD3] 0.0000-1.0000 sec  5.00 MBytes  41.9 Mbits/sec
+[  3] 0.0000-2.0459 sec  5.13 MBytes  21.0 Mbits/sec  0/0          0       NA/0 us  0.00
+[  3] 0.0000-2.0972 sec  5.00 MBytes  20.0 Mbits/sec  41=1:0:0:0:0:0:0:40
+""",
+    "server": """\
+Server listening on TCP port 5606 with pid 1
+[  4] local 127.0.0.1 port 5606 connected with 127.0.0.1 port 56724 (full-duplex)
+[  4] 0.0000-2.0448 sec  5.12 MBytes  20.0 Mbits/sec  0/0          0       NA/0 us  0.00
+[  4] 0.0000-2.0489 sec  5.00 MBytes  21.0 Mbits/sec  41=1:0:0:0:0:0:0:40
+""",
+}
+
+
+@pytest.mark.parametrize("side", ONE_ID)
+def test_both_directions_under_one_id_are_told_apart(side):
+    capture = iperf2.load(RawFile.of(Path("run.txt"), ONE_ID[side].encode()))
+    found = {
+        one.labels["direction"]: one.value
+        for one in capture.measurements
+        if one.start_s is None and one.metric in {"throughput", "send_rate"}
+    }
+    assert found == {"forward": 21.0e6, "reverse": 20.0e6}
+    assert capture.workload["direction"] == "bidir"
+
+
+def test_both_directions_added_up_are_no_throughput():
+    text = ONE_ID["client"].partition("[ ID]")[0] + (
+        "[  3] 0.0000-1.0000 sec  4.88 MBytes  40.9 Mbits/sec\n"
+        "[  3] 0.0000-2.0973 sec  10.1 MBytes  40.5 Mbits/sec\n"
+    )
+    capture = iperf2.load(RawFile.of(Path("run.txt"), text.encode()))
+    assert capture.measurements == ()
+    assert "added up under one id; run --full-duplex with -e" in capture.error.text

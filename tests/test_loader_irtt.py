@@ -142,3 +142,13 @@ def test_the_corpus_gives_its_values(shared):
             assert whole(found, "rtt_p50") == pytest.approx(
                 wanted["rtt_median_ns"] / 1e9
             )
+
+
+def test_the_start_of_091_is_nanoseconds_since_1970():
+    document = json.loads(read_raw(FILES / "v090-loss-trimmed.json").text)
+    wall = {"wall": 1796096424418773988, "monotonic": 31153276}
+    document["stats"]["start_time"] = wall
+    capture = read(json.dumps(document, indent=1))
+    assert capture.started_at == "2026-12-01T03:40:24Z"
+    document["stats"]["start_time"] = {"monotonic": 31153276}
+    assert "clock-unknown" in codes(read(json.dumps(document, indent=1)))

@@ -116,3 +116,13 @@ def test_the_corpus_gives_its_values(shared):
         else:
             rate = wanted["throughput_bits_per_second"]
             assert whole(found, "send_rate") == pytest.approx(rate), name
+
+
+def test_a_run_without_valid_observations_says_so():
+    text = (
+        "sockperf: == version #3.7-no.git ==\n"
+        "sockperf: [Total Run] RunTime=1.001 sec; Warm up time=400 msec;"
+        " SentMessages=6680; ReceivedMessages=6679\n"
+        "sockperf: No valid observations found. Try tune parameters: --time\n"
+    )
+    assert "No valid observations found" in read(text).error.text

@@ -495,3 +495,26 @@ def test_the_corpus_is_read_as_it_was_worked_out_by_hand(shared):
                 assert value(capture, metric) == want, (path.name, key)
                 seen += 1
     assert seen > 30
+
+
+# ---- nuttcp, captured runs over a loopback -------------------------------------------
+
+
+def test_a_row_without_drops_or_retransmits_does_not_tell_its_protocol():
+    row = "    1.1875 MB /   1.01 sec =    9.9004 Mbps 19 %TX 0 %RX"
+    assert load_text("nuttcp", row + "\n").workload["protocol"] is None
+    with_trip = load_text("nuttcp", row + " 0.10 msRTT\n")
+    assert with_trip.workload["protocol"] == "TCP"
+
+
+def test_retransmits_stand_before_the_window_in_8_2():
+    text = (
+        "nuttcp-t: v8.2.2: socket\n"
+        "nuttcp-t: buflen=65536, nstream=1, port=5101 tcp -> 127.0.0.1\n"
+        "nuttcp-t: 1.2500 MB in 1.05 real seconds = 1220.54 KB/sec = 9.9987 Mbps\n"
+        "nuttcp-t: retrans = 7 cwnd = 543 KB\n"
+        "nuttcp-r: 1.2500 MB in 1.05 real seconds = 1223.15 KB/sec = 10.0201 Mbps\n"
+    )
+    found = {one.metric: one.value for one in load_text("nuttcp", text).measurements}
+    assert found["retransmits"] == 7
+    assert found["throughput"] == pytest.approx(10.0201e6)

@@ -102,3 +102,55 @@ def test_flent_tells_the_link_of_a_card_and_not_of_a_veth(shared):
     veth = loaders.load(folder / "v4-rrul_be-sockstats-trimmed.flent.gz")
     assert card.facts["link_speed"] == "10000Mb/s"
     assert "link_speed" not in veth.facts
+
+
+# ---- real files, changed in one place ------------------------------------------------
+
+
+def refusal(tmp_path, tool, name, *changes):
+    """Return what ``patchstudy load`` says of a captured file with changes."""
+    text = loaders.read(GOLDEN / tool / name).text
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / name.removesuffix(".gz")
+    path.write_text(text)
+    with pytest.raises(CaptureError) as caught:
+        loaders.load(path)
+    return str(caught.value)
+
+
+def test_an_interval_of_iperf3_above_any_link_names_its_time(tmp_path):
+    content = json.loads((GOLDEN / "iperf3" / "v312-tcp-fwd.json").read_bytes())
+    content["intervals"][1]["sum"]["bytes"] = 10**15
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(CaptureError) as caught:
+        loaders.load(path)
+    assert "send_rate 8.00214e+15 at 1.00036-2.0001 s" in str(caught.value)
+    assert " s is above 10 Tbit/s; a wrong unit, or a run of no length?" in str(
+        caught.value
+    )
+
+
+def test_a_cpu_of_netperf_above_all_of_it_is_no_missing_cpu(tmp_path):
+    found = refusal(
+        tmp_path,
+        "netperf",
+        "v270-tcp_stream-cpu-localonly.txt",
+        ("100.00   -1.00", "140.00   -1.00"),
+    )
+    assert "cpu_busy 1.4 side=local" in found
+    assert "outside 0 to 1; a percentage" in found
+
+
+def test_a_flent_run_above_its_card_names_the_link(tmp_path):
+    found = refusal(
+        tmp_path,
+        "flent",
+        "v4-cap-tcp_nup-3-sockstats.flent.gz",
+        ('"driver": null', '"driver": "r8169"'),
+        ('"link_params": {', '"link_params": {"speed": "10Mb/s", '),
+    )
+    assert "above the link's 1e+07 bit/s, which the file tells" in found
+    assert "traffic that stayed on the machine?" in found

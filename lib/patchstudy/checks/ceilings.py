@@ -91,9 +91,11 @@ def impossible(found: Material) -> Iterator[Doubt]:
         if bad.any():
             worst = units.loc[bad, "value"].max()
             shown = for_people(worst, question.planned.metric.unit)
+            above = limit is not None and worst > ABOVE_CEILING * limit[0]
+            why = f": above {limit[1]}" if limit and above else ""
             yield doubt_about(
                 question, "impossible", Severity.UNUSABLE,
-                f"{shown} in {some(list(units.loc[bad, 'unit']))} cannot be",
+                f"{shown} in {some(list(units.loc[bad, 'unit']))} cannot be{why}",
                 "look for a wrong unit, MTU, link speed or clock",
             )  # fmt: skip
 

@@ -28,6 +28,21 @@ from patchstudy.loaders.reading import Reading, bit, last_digit
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": (
+        "the mean of the intervals; an interval: the row SUM (of one connection its"
+        " row), column Bits/s; log: the line TestResult, BitsPerSecond"
+    ),
+    "send_rate": "UDP: the same column or field, of the client, which sends",
+    "transaction_rate": (
+        "the mean of the intervals; an interval: column Conn/s; log:"
+        " ConnectionsPerSecond"
+    ),
+    "rtt_mean": ("the mean of the intervals; an interval: column Avg of the latencies"),
+    "rtt_p50": "an interval: column 50% of the latencies",
+    "rtt_p99": "an interval: column 99% of the latencies",
+}
 _BANNER: Final = re.compile(
     r"^Ethr: Comprehensive Network Performance|^\[ *ID *\] +Pro"
 )

@@ -10,9 +10,10 @@ whole run:
 ``throughput``
     Bytes of ``data``, the bodies, over the run's time; the ``total`` of the traffic can
     lie below it with HTTP/1.1. Printed sizes are 2^10, the numbers in brackets bytes.
-``rtt_mean``
-    Label ``of`` is ``request``: mean ``time for request``, from sending it to the end
-    of the answer. Absent where no request succeeded. No quantiles are printed.
+``rtt_mean``, ``rtt_p50``, ``rtt_p99``
+    Label ``of`` is ``request``: ``time for request``, from sending it to the end of the
+    answer. Absent where no request succeeded. Quantiles are printed by newer versions
+    only (seen in 1.70: a table with median, p95, p99).
 """
 
 import re
@@ -28,7 +29,9 @@ SOURCES: Final = {
     "transaction_rate": 'line "finished in": req/s',
     "errors": 'line "requests": failed',
     "throughput": 'line "traffic": bytes of data over the time of "finished in"',
-    "rtt_mean": 'line "time for request": mean',
+    "rtt_mean": 'line "time for request" (newer: "request"): mean',
+    "rtt_p50": 'line "request": median',
+    "rtt_p99": 'line "request": p99',
 }
 _HEAD: Final = re.compile(r"^starting benchmark\.\.\.$|^spawning thread #\d+: ")
 _SPAWN: Final = re.compile(r"^spawning thread #\d+: (\d{1,9}) total client")
@@ -40,6 +43,11 @@ _REQUESTS: Final = re.compile(
 )
 _TRAFFIC: Final = re.compile(r"^traffic: .*\((\d{1,18})\) data$")
 _TIME: Final = re.compile(r"^time for request: +(\S+) +(\S+) +(\S+) +(\S+) +\S+%$")
+#: Of newer versions: min, max, median, p95, p99, mean, sd, within one sd.
+_COLUMNS: Final = re.compile(
+    r"^request +: +\S+ +\S+ +(?P<rtt_p50>\S+) +\S+ +(?P<rtt_p99>\S+)"
+    r" +(?P<rtt_mean>\S+) +\S+ +\S+%$"
+)
 _SECONDS: Final = re.compile(r"(\d{1,15}(?:\.\d+)?)(us|ms|s)")
 _FACTOR: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _RATE: Final = re.compile(r"\d{1,15}(?:\.\d+)?")
@@ -127,13 +135,25 @@ def _results(
     moved = int(traffic[0][1]) if traffic else None
     if moved is not None and seconds > 0:
         reading.rate("throughput", moved * 8 / seconds)
-    told = _all(_TIME, lines)
-    if told and counts["succeeded"]:
-        mean, last = _seconds(raw, told[0][3])
-        reading.whole("rtt_mean", mean, {"of": "request"}, resolution=last)
+    if counts["succeeded"]:
+        _times(raw, lines, reading)
     else:
         reading.note("rtt-absent", "no request succeeded; its time is absent")
     return {"requests": counts, "data_byte": moved}
+
+
+def _times(raw: RawFile, lines: list[tuple[int, str]], reading: Reading) -> None:
+    """Add the time of a request: its mean, of newer versions quantiles too."""
+    found: dict[str, str] = {}
+    if told := _all(_TIME, lines):
+        found["rtt_mean"] = told[0][3]
+    elif told := _all(_COLUMNS, lines):
+        found = {name: one for name, one in told[0].groupdict().items() if one}
+    else:
+        reading.note("rtt-absent", "the file has no time of a request")
+    for metric, text in found.items():
+        value, last = _seconds(raw, text)
+        reading.whole(metric, value, {"of": "request"}, resolution=last)
 
 
 def _seconds(raw: RawFile, text: str) -> tuple[float, float]:

@@ -80,6 +80,10 @@ _LOSS: Final = re.compile(
     r"^\s+(-?\d{1,9}\.?\d*)\s+ms\s+(-?\d{1,18})/\s*(-?\d{1,18})\s+\((-?[\w.+-]+)%\)"
 )
 _RETRIES: Final = re.compile(r"^\s+\d+/\d+\s+(\d{1,12})(?=\s|$)")
+#: What a row of ``-e`` says behind its rate: writes and errors, or reads by size; of
+#: UDP the reader's jitter.
+_WRITTEN: Final = re.compile(r"^\s+\d+/\d+(?:\s|$)")
+_READ: Final = re.compile(r"^\s+(?:\d+=\d+:|-?\d{1,9}\.?\d*\s+ms\s)")
 _BOUNCE: Final = re.compile(
     r"^\s+(\d+)=(\d{1,9}\.?\d*)/(\d{1,9}\.?\d*)/(\d{1,9}\.?\d*)/(\d{1,9}\.?\d*)"
     r" (ms|us)(?=\s|$)"
@@ -150,6 +154,7 @@ class _Test:
     lines: list[str] = field(default_factory=list)
     reported: str | None = None
     connected_back: bool = False
+    added_up: bool = False
 
     @property
     def text(self) -> str:
@@ -194,9 +199,32 @@ def _tests(raw: RawFile) -> list[_Test]:
             tests.append(_Test(servers=list(same_server)))
         _take(tests[-1], number, line)
     for one in tests:
+        _part(one)
         if all(row.stream == "SUM" for row in one.rows):
             one.rows = [replace(row, stream=_ALL) for row in one.rows]
     return [one for one in tests if one.rows or one.error] or tests[:1]
+
+
+def _part(test: _Test) -> None:
+    """Tell the directions of a full-duplex connection apart, where one id has both.
+
+    2.0.14 prints both under one id: with ``-e`` what was written and what was read,
+    else their sum, which is of no direction.
+    """
+    both = {one for one, told in test.connected.items() if "(full-duplex)" in told[2]}
+    if any(row.stream.startswith("*") for row in test.rows):
+        return
+    rows = []
+    for row in test.rows:
+        written, read = _WRITTEN.match(row.rest), _READ.match(row.rest)
+        if row.stream not in both:
+            rows.append(row)
+        elif written or read:
+            back = bool(read) != test.server
+            rows.append(replace(row, stream=f"*{row.stream}") if back else row)
+        else:
+            test.added_up = True
+    test.rows = rows
 
 
 def _begins(test: _Test, line: str) -> bool:
@@ -262,7 +290,7 @@ def _finals(test: _Test) -> list[_Row]:
 def _capture(raw: RawFile, test: _Test) -> Capture:
     reading = Reading()
     reading.caveats.extend(line_end(raw) if test.rows else ())
-    fault = test.error or (None if test.rows else _nothing())
+    fault = test.error or (None if test.rows else _nothing(test))
     for flow in _flows(test):
         _intervals(test, flow, reading)
         if fault is None:
@@ -289,7 +317,10 @@ def _capture(raw: RawFile, test: _Test) -> Capture:
     )
 
 
-def _nothing() -> Fault:
+def _nothing(test: _Test) -> Fault:
+    if test.added_up:
+        text = "both directions are added up under one id; run --full-duplex with -e"
+        return Fault(text=text)
     return Fault(text="no row of numbers; did the run fail, or was it cut short?")
 
 

@@ -204,7 +204,13 @@ def _round_trip(trip: object) -> float | None:
 
 
 def _started_at(text: object, reading: Reading) -> str | None:
-    """Return the start in UTC to the second; irtt writes the zone."""
+    """Return the start in UTC to the second; irtt writes the zone.
+
+    0.9.1 writes nanoseconds since 1970 instead.
+    """
+    wall = number(text.get("wall")) if isinstance(text, dict) else None
+    if wall is not None and 0 < wall * _NS < 2**36:
+        return f"{datetime.fromtimestamp(int(wall * _NS), tz=UTC):%Y-%m-%dT%H:%M:%SZ}"
     match = re.fullmatch(
         r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)", str(text)
     )

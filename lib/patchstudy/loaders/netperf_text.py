@@ -413,7 +413,7 @@ def _cpu(
 ) -> None:
     """Add utilisation (percent) and service demand (us/KB) of one side."""
     labels = {"side": side}
-    if not 0 <= float(busy) <= 100:
+    if float(busy) < 0:
         reading.note("cpu-absent", f"the CPU of the {side} side was not measured")
         return
     last = last_digit(busy) / 100

@@ -242,7 +242,9 @@ def _counts(test: _Test, end: _Row, reading: Reading) -> None:
         reading.loss(*drops[0])
     elif _udp(test):
         reading.note("loss-absent", "the file does not count the lost datagrams")
-    block = re.search(r"^nuttcp-t\d*: retrans ?= ?(\d{1,15})$", test.text, re.MULTILINE)
+    block = re.search(
+        r"^nuttcp-t\d*: retrans ?= ?(\d{1,15})(?: cwnd = .*)?$", test.text, re.MULTILINE
+    )
     count = end.field(r"\bretrans=(\d{1,15})\b")
     if count is None:
         count = end.field(r"(\d{1,15}) retrans\b")
@@ -267,13 +269,24 @@ def _udp(test: _Test) -> bool:
     )
 
 
+def _protocol(test: _Test) -> str | None:
+    """Return UDP or TCP; None where the rows have neither drops nor anything of TCP."""
+    if not test.rows:
+        return None
+    if _udp(test):
+        return "UDP"
+    told = any("retrans" in row.rest or "msRTT" in row.rest for row in test.rows)
+    told = told or bool(re.search(r"^nuttcp-[tr].* tcp\b", test.text, re.MULTILINE))
+    return "TCP" if told else None
+
+
 def _workload(test: _Test) -> dict[str, str | int | float | None]:
     ends = [row for row in test.rows if row.summary]
     streams = re.search(r"\bnstream=(\d{1,6})\b", test.text)
     length = re.search(r"\bbuflen=(\d{1,9})\b", test.text)
     mss = re.search(r" mss=(\d{1,6})\b", test.text)
     return {
-        "protocol": ("UDP" if _udp(test) else "TCP") if test.rows else None,
+        "protocol": _protocol(test),
         "direction": None,  # -r leaves no mark
         "streams": int(streams[1]) if streams else None,
         "duration_s": ends[-1].seconds if ends else None,

@@ -474,7 +474,7 @@ def _per_second(
 def _cpu(result: Result, side: str, reading: Reading) -> None:
     """Add the utilisation and, where it is per KB, the service demand of one side."""
     busy = result.number(f"{side.upper()}_CPU_UTIL")
-    if busy is not None and busy <= 100:
+    if busy is not None:
         reading.whole("cpu_busy", busy / 100, {"side": side}, resolution=1e-4)
     demand = result.number(f"{side.upper()}_SD")
     if demand is not None and result.keys.get("SD_UNITS") == "usec/KB":

@@ -27,6 +27,13 @@ from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading
 from patchstudy.records import Capture, Fault, RawFile
 
+#: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
+SOURCES: Final = {
+    "throughput": "below the name of the test: bw or recv_bw",
+    "send_rate": "below the name of the test: send_bw",
+    "rtt_mean": "below the name of the test: 2 * latency",
+    "event:*": "below the name of the test: the line of that name, as printed",
+}
 _TEST: Final = re.compile(r"^((?:tcp|udp|sctp|sdp|rds|rc|uc|ud|xrc|ver)_\w+):$")
 #: What ``conf`` prints before the first test, and messages there.
 _ASIDE: Final = re.compile(

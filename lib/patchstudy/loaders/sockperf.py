@@ -62,7 +62,7 @@ _TOTAL: Final = re.compile(r"^Total of (\d{1,15}) messages sent in (\d+\.\d+) se
 _SIZE: Final = re.compile(r"\bmsg-size=(\d{1,7})\b(?!\S*\+/-)")
 _BAND: Final = re.compile(r"^Summary: BandWidth is (\d+\.\d+) (MBps|GBps) ")
 _FAILED: Final = re.compile(
-    r"^(?:No messages were received|ERROR: |ERROR\b|.*\berrno=\d)"
+    r"^(?:No messages were received|No valid observations|ERROR\b|.*\berrno=\d)"
 )
 _ENOUGH: Final = {"rtt_p50": (50.0, 20), "rtt_p99": (99.0, 1000)}
 _US: Final = 1e-6
