@@ -456,6 +456,11 @@ def test_any_damaged_text_is_read_or_refused(name, place, damage):
     assert all(0 <= one.value < float("inf") for one in capture.measurements)
 
 
+def test_ntttcp_for_linux_without_its_first_line_is_refused():
+    with pytest.raises(CaptureError, match="version of NTTTCP is missing"):
+        load_text("ntttcp_linux", text_of("ntttcp_linux/sender.txt")[1:])
+
+
 # The corpus beside the checkout
 
 KEYS = {

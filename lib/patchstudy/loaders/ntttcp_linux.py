@@ -62,6 +62,9 @@ def load(raw: RawFile) -> Capture:
             runs.append([])
         if runs:
             runs[-1].append((number, line))
+    if not runs:
+        problem = "the line with the version of NTTTCP is missing; is it damaged?"
+        raise CaptureError(raw.path, problem)
     return together([_capture(raw, run) for run in runs])
 
 
