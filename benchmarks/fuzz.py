@@ -43,6 +43,8 @@ PIECES: Final = (
 _BEFORE_A_WORD: Final = re.compile(rb"[ ,:=\n\t/](?=.)", re.DOTALL)
 _BEHIND_A_WORD: Final = re.compile(rb"[ ,:=\n\t/}\]]")
 _DIGITS: Final = re.compile(rb"[0-9]+")
+#: How fping shows a ping without an answer, which counts.
+_LOST_PINGS: Final = re.compile(rb" : -")
 
 
 class TooSlowError(BaseException):
@@ -178,7 +180,7 @@ def mutated(data: bytes, dice: random.Random) -> bytes:
 
 def wrong(capture: Capture, data: bytes) -> Iterator[str]:
     """Say what a capture of these bytes may not hold."""
-    sourceless = not _DIGITS.search(data)
+    sourceless = not (_DIGITS.search(data) or _LOST_PINGS.search(data))
     for one in capture.measurements:
         if sourceless and one.value:  # a table without rows may tell 0
             yield f"{one.metric} has no source: no digit"

@@ -69,11 +69,55 @@ def test_a_study_without_a_report_is_new(place, study):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", '{"schema": 0}', '{"schema": 1, "noted_ns": "x"}', "\udcff"]
-)
+    "content",
+    [
+        "", "[]", '{"schema": 0}', '{"schema": 1, "noted_ns": "x"}', "\udcff",
+        "[" * 10**5, '{"schema": 1, "outputs": {}, "noted_ns": 1e999}',
+    ],
+)  # fmt: skip
 def test_a_record_that_is_none_is_no_report(content, place, study):
     (place / RECORD).write_text(content, errors="surrogateescape")
     assert reasons(place, study) == ["no report was made yet"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("outputs", {"../../../etc/passwd": [1, 1, 1, 1, "x"]}),
+        ("outputs", {"a\0": [1, 1, 1, 1, "x"]}),
+        ("outputs", {"/dev/zero": [0, 1, 1, 1, "x"]}),
+        ("settings", [1]),
+        ("result", {"decision": "veto", "unread": 5, "worse": []}),
+        ("result", {"decision": "veto", "unread": [["one"]], "worse": []}),
+    ],
+)
+def test_a_record_that_somebody_made_up_is_none(key, value, place, study):
+    told = json.loads((place / RECORD).read_text())
+    (place / RECORD).write_text(json.dumps({**told, key: value}))
+    assert reasons(place, study) == ["no report was made yet"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_pipes_and_devices_in_place_of_a_record_or_page_are_not_read(
+    kind, place, study
+):
+    def put(path):
+        path.unlink()
+        if kind == "pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to("/dev/zero")
+
+    put(place / "report.html")
+    assert reasons(place, study) == ["report.html is missing"]
+    put(place / RECORD)
+    assert reasons(place, study) == ["no report was made yet"]
+
+
+def test_a_mark_of_a_folder_is_not_written_through_a_link(tmp_path):
+    (tmp_path / RECORD).symlink_to(tmp_path / "elsewhere")
+    fresh.claim(tmp_path)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_changed_added_or_removed_file_is_named(place, study):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from patchstudy.blocks import perf
 from patchstudy.records import Capture, Measurement
 
 PATH = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
@@ -75,8 +76,33 @@ FOUND = {
     "netperf, one endless line": b"MIGRATED TCP STREAM TEST from 0.0.0.0 () port 0 "
     b"AF_INET to 1.1.1.1 () port 0 AF_INET\n"
     + b"1.1 " * 250_000 + b"\n 1 2 3 4.0 5.0\n",
+    "nuttcp, long digits": b"megabytes=2.2951 real_sec=1.00 rate_Mbps=19.2520 tx_cpu=1 "
+    + b"1" * 20_000 + b"\n",
+    "perf script, branches in the middle": b"a 1 [000] 1.0: cycles: "
+    + b"1/2/P/-/-/5 " * 12_000 + b" x\n\t1 f (x)\n\n",
+    "perf stat, many empty lines": b"# started on x\n" + b"\r\n" * 10_000
+    + b" Performance counter stats for 'a':\n\n   10      context-switches\n\n 0.1 s",
+    "ftrace_graph, blanks before an arrow": b"# tracer: function_graph\n"
+    b" 0) 1.0 us | f();\n 0) a" + b" " * 100_000 + b"=\n",
+    "ss, many colons": b"ESTAB 0      0      192.0.2.1:40332 192.0.2.2:5201 bbr rto:2 "
+    b"rtt:1/2\nESTAB 0 0 " + b"a:" * 100_000 + b"\n",
+    "fping, all pings lost": b"x : - - - -\n",
     "drops without digits": b"dropwatch> start\nx drops at tcp_v_rcv+a (xffff) [s]\n",
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rest", "left"),
+    [
+        (b"", b""),
+        (b" x 1/2/P/-/-/5", b" x"),
+        (b" 1f f (x)  1/2/P/-/-/5 3/4/P/-/-/5 ", b" 1f f (x)"),
+        (b" 1/2/P/-/-/5 f 3/4/P/-/-/5", b" 1/2/P/-/-/5 f"),
+        (b" /a/b/c/d/e (x)", b" /a/b/c/d/e (x)"),
+    ],
+)
+def test_only_branches_at_the_end_of_a_line_are_taken_off(rest, left):
+    assert perf._without_branches(rest) == left
 
 
 @pytest.mark.parametrize("name", FOUND)

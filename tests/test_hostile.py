@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from patchstudy.cli import main
+from patchstudy.findings import assess
+from patchstudy.report.results import results
+from patchstudy.study import open_study
 
 ATTACK = "<img src=x onerror=pwned()>\"'&|`\x1b[31m\u202e"
 MARKUP = f"</td></script><script>pwned()</script>{ATTACK}\n# pwned\n"
@@ -252,3 +255,47 @@ def test_load_and_compare_print_no_control_character(folder, capsys):
     out, err = capsys.readouterr()
     assert "pwned" in out + err
     assert not FORBIDDEN & set(out + err)
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
+def test_half_a_letter_in_json_is_replaced_and_every_command_ends_in_its_way(
+    write_study, coding, capsys
+):
+    half = "\\ud800 \\ud83d\\ude00 \\\\udead"
+    told = f'{{"workload": "t{half}", "run": 1, "build_id": "{half}", "k{half}": 1}}'
+    counts = '{"bytes": %s, "packets": %s, "errors": 0, "dropped": 0}'
+    both = f'{{"rx": {counts}, "tx": {counts}}}'
+    link = f'[{{"ifindex": 1, "ifname": "{half}", "stats64": {both}}}]'
+    files = {}
+    for run in range(1, 5):
+        stem = f"d/{('baseline', 'patched')[run % 2]}/boot-1/run-{run}/t."
+        files |= {
+            f"{stem}run.json": told.encode(coding),
+            f"{stem}x.csv": f"metric,unit,value\nthroughput,Mbit/s,{run}\n",
+            f"{stem}ip_link.before.json": (link % (4 * (run,))).encode(coding),
+            f"{stem}ip_link.after.json": (link % (4 * (run * 9,))).encode(coding),
+        }
+    folder = write_study(PLAIN, (), files)
+    study = open_study(folder)
+    facts = study.runs[0].facts
+    assert facts["build_id"] == "\ufffd \U0001f600 \\udead"
+    labels = [
+        one.labels
+        for source in study.runs[0].sources
+        for one in source.capture.measurements
+    ]
+    assert "\ufffd \U0001f600 \\udead" in {one.get("interface") for one in labels}
+    for command in ("check", "text", "plan"):
+        assert main([command, str(folder)]) in {0, 1}
+    json.dumps(results(assess(study)), ensure_ascii=False).encode()
+    capsys.readouterr()
+
+
+PLAIN = """\
+question = "Is it faster?"
+unit = "run"
+[[metrics]]
+name = "throughput"
+role = "primary"
+margin = "2 %"
+"""

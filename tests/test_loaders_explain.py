@@ -1,6 +1,8 @@
 """What a loader says of itself, how files are recognised fast, what a table holds."""
 
+import csv
 import inspect
+import io
 import json
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -137,6 +139,19 @@ def test_a_table_of_nothing_has_its_columns(grain):
     assert list(listing.load_table([], grain).columns) == (
         next(listing.load_csv([], grain)).strip().split(",")
     )
+
+
+def test_no_cell_of_csv_is_a_formula(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = "metric,unit,value,=1+1\nevent:x,1,3,=cmd|' /C calc'!A0\n"
+    (tmp_path / "=cmd.csv").write_text(text)
+    assert main(["load", "--format", "csv", "=cmd.csv"]) == 0
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["path"], row["labels"]) == (
+        "'=cmd.csv",
+        "'=1+1==cmd|' /C calc'!A0",
+    )
+    assert row["value"] == "3.0"
 
 
 def test_the_csv_of_two_files_has_one_head():

@@ -177,3 +177,68 @@ def test_a_full_disk_and_a_writer_that_is_killed_leave_whole_files():
     assert (done.returncode, done.stderr) == (0, "")
     assert "quota: File too large; the old files are whole" in done.stdout
     assert "3 kills, seed 1: every file whole, every report of one" in done.stdout
+
+
+# ---- folders that a stranger sent ---------------------------------------------------
+
+
+@pytest.mark.parametrize("write_first", [False, True], ids=["settle", "write"])
+def test_a_link_in_place_of_a_set_is_not_followed(tmp_path, write_first):
+    (tmp_path / "home").mkdir()
+    for name in ("keep", "+keep", "-keep"):
+        (tmp_path / "home" / name).write_text("mine")
+    folder = tmp_path / "report"
+    folder.mkdir()
+    (folder / ".switch").symlink_to(tmp_path / "home")
+    with pytest.raises(OSError, match="was not left by patchstudy") as caught:
+        write_all(folder, {"a": b"1"}) if write_first else settle(folder)
+    assert caught.value.filename == str(folder / ".switch")
+    assert names(tmp_path / "home") == ["+keep", "-keep", "keep"]
+    assert names(folder) == [".switch"]
+
+
+@pytest.mark.parametrize("name", ["other", "+", "-", "-..", "+..", None])
+def test_what_no_program_of_ours_left_is_not_touched(tmp_path, name):
+    if name is None:
+        (tmp_path / ".switch").write_text("a file")
+    else:
+        (tmp_path / ".switch").mkdir()
+        (tmp_path / ".switch" / "-report.html").touch()
+        (tmp_path / ".switch" / name).touch()
+    (tmp_path / "report.html").write_text("old")
+    with pytest.raises(OSError, match="was not left by patchstudy"):
+        settle(tmp_path)
+    assert (tmp_path / "report.html").read_text() == "old"
+
+
+def test_pipes_and_links_in_place_of_what_is_written_are_left_alone(tmp_path):
+    (tmp_path / "home").mkdir()
+    folder = tmp_path / "report"
+    folder.mkdir()
+    os.mkfifo(folder / ".a.new")
+    (folder / ".b.new").symlink_to(tmp_path / "home")
+    write_all(folder, {"report.html": b"new"})
+    assert names(folder) == [".a.new", ".b.new", "report.html"]
+    assert (tmp_path / "home").is_dir()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "large"])
+def test_what_is_no_plain_file_of_a_report_is_not_read(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST", 9)
+    path = tmp_path / "report.json"
+    make = {
+        "pipe": lambda: os.mkfifo(path),
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "folder": path.mkdir,
+        "large": lambda: path.write_text("0123456789"),
+    }
+    make[kind]()
+    words = "no plain file|Is a directory|larger than"
+    with pytest.raises(OSError, match=words):
+        files.read(path)
+
+
+def test_a_folder_that_cannot_be_written_is_named_not_what_was_to_be_in_it(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        write_all(tmp_path / "gone", {"report.html": b"new"})
+    assert caught.value.filename == str(tmp_path / "gone")

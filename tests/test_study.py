@@ -1,17 +1,22 @@
 """A study folder becomes a design and runs; whatever is not used is listed."""
 
 import json
+import os
 
 import pytest
 
-from patchstudy.errors import StudyError
+from patchstudy.blocks import large
+from patchstudy.cli import main
+from patchstudy.errors import StudyError, printable
 from patchstudy.metrics import Scale, metric
 from patchstudy.study import of_files, open_study, parse_margin
+from patchstudy.tables import per_run
 
 METRIC = '[[metrics]]\nname = "throughput"\nrole = "primary"\n'
 TOP = 'question = "Is it faster?"\nunit = "run"\n'
 DESIGN = TOP + METRIC
 RATE = "metric,unit,value\nthroughput,Mbit/s,100\n"
+RUN = "d/baseline/boot-1/run-1/"
 STACKS = "main;work 3\nmain;wait 1\n"
 
 
@@ -317,6 +322,71 @@ def test_no_special_file_is_followed_out_of_the_study(write_study, tmp_path, nam
     study = open_study(folder)
     assert list(left(study)) == [name]
     assert (len(study.runs), study.facts) == (1, ())
+
+
+@pytest.mark.parametrize("kind", ["pipe", "ring", "folder"])
+@pytest.mark.parametrize(
+    "name", ["patch.mbox", "measurements.csv", "d/facts/uname.txt", RUN + "u.x.csv"]
+)
+def test_what_is_no_file_is_listed_and_not_opened(write_study, name, kind):
+    folder = write_study(DESIGN, (), {RUN + "t.x.csv": RATE})
+    put(folder / name, kind)
+    study = open_study(folder)
+    named = kind != "folder" or "/" not in name  # folders within are walked
+    assert list(left(study)) == ([name] if named else [])
+    assert len(study.runs) == 1
+
+
+@pytest.mark.parametrize("kind", ["pipe", "ring", "device", "folder", "large"])
+@pytest.mark.parametrize("name", ["plan.json", "runs.csv", "study.toml"])
+def test_a_declared_file_that_is_none_is_one_line(write_study, name, kind):
+    folder = write_study(DESIGN, (), {RUN + "t.x.csv": RATE})
+    (folder / name).unlink(missing_ok=True)
+    put(folder / name, kind)
+    words = "not a file|is a link that leads out|is a link to a folder|larger than"
+    with pytest.raises(StudyError, match=f"{name}: ({words})") as caught:
+        open_study(folder)
+    assert "\n" not in str(caught.value)
+
+
+def put(path, kind):
+    """Put something else in the place of a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "large":
+        path.touch()
+        os.truncate(path, 10 * 2**30)  # holes: nothing is on the disk
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else path.name)
+
+
+def test_a_sparse_file_of_many_gb_is_not_even_hashed(write_study, monkeypatch):
+    folder = write_study(DESIGN, (), {RUN + "t.x.csv": RATE})
+    put(folder / RUN / "u.iperf3.json", "large")
+    hashed = []
+    monkeypatch.setattr(large, "large", hashed.append)
+    (one,) = open_study(folder).leftovers
+    assert "larger than 256 MiB" in one.reason
+    assert hashed == []
+
+
+def test_a_raw_file_whose_name_is_not_utf_8_is_used_and_shown_with_escapes(
+    write_study, capsys
+):
+    files = {
+        f"d\udce9/{side}/boot-1/run-{run}/t\udcff.x.csv": RATE
+        for side in ("baseline", "patched")
+        for run in (1, 2)
+    }
+    folder = write_study(DESIGN, (), files)
+    study = open_study(folder)
+    assert len(study.files) == 4
+    assert set(per_run(study)["path"]) == {printable(one) for one in files}
+    assert main(["check", str(folder)]) == 1
+    assert r"d\udce9" in capsys.readouterr().out
 
 
 # ---- pairs, purposes, facts ---------------------------------------------------------

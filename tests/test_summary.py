@@ -1,6 +1,7 @@
 """The page of all studies: what it reads, lists, draws and links to."""
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -130,7 +131,26 @@ def test_a_folder_without_reports_says_what_to_do(tmp_path):
         summary.summary(tmp_path)
 
 
-def test_a_damaged_result_is_named(reports):
-    (reports / "driver" / "patch" / "report.json").write_text("{")
-    with pytest.raises(StudyError, match=r"report.json: not JSON \(.*\); report again"):
-        summary.summary(reports)
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "report.json: not JSON ("),
+        ("[" * 10**5, "report.json: not JSON ("),
+        ("[]", "report.json: not a report of schema 1"),
+        ('{"schema": 1, "comparisons": 5}', "report.json: not a report of schema 1"),
+        (None, "report.json: cannot be read (no plain file)"),
+    ],
+)
+def test_a_damaged_result_is_named_and_hides_no_other(reports, content, words):
+    strange = reports / "other" / "patch"
+    strange.mkdir(parents=True)
+    if content is None:
+        os.mkfifo(strange / "report.json")
+    else:
+        (strange / "report.json").write_text(content)
+    listed = json.loads((reports / "index.json").read_text())["studies"]
+    listed.append({"study": "other/patch", "report": True, "error": ""})
+    (reports / "index.json").write_text(json.dumps({"studies": listed}))
+    found = summary.summary(reports)
+    assert list(found.reports) == ["driver/patch"]
+    assert words in found.errors["other/patch"]

@@ -30,7 +30,9 @@ def test_every_row_of_what_was_tried_names_its_test():
 
 def test_the_limits_are_those_of_the_code():
     assert f'| {loaders.MAX_BYTES // 2**20} MiB | "file larger than' in PAGE
-    assert f"| `study.toml`, `plan.json` | {MAX_BYTES // 2**20} MiB |" in PAGE
+    assert (
+        f"| `study.toml`, `plan.json`, `runs.csv` | {MAX_BYTES // 2**20} MiB |" in PAGE
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def test_the_limits_are_those_of_the_code():
         pytest.param("study.toml", "a = " + "[" * 10**5, "not TOML", id="nested TOML"),
         pytest.param("study.toml", "a = " + "9" * 5000, "not TOML", id="many digits"),
         pytest.param("study.toml", "#" * MAX_BYTES + "#", "larger than", id="large"),
-        pytest.param("study.toml", None, "not a file", id="device"),
+        pytest.param("study.toml", None, "leads out of the study", id="device"),
         pytest.param("plan.json", "[" * 10**5, "no stored plan", id="nested JSON"),
         pytest.param("plan.json", "9" * 5000, "no stored plan", id="JSON of digits"),
         pytest.param(

@@ -1,6 +1,7 @@
 """A report is borne out by its raw files, or the first number that is not is named."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -122,3 +123,80 @@ def test_a_folder_without_reports_is_refused(tmp_path, capsys):
     status, shown = verify(capsys, tmp_path)
     assert status == 2
     assert "no report.json" in shown.err
+
+
+# ---- reports that a stranger sent ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param({"schema": [1]}, "not a report of schema", id="schema"),
+        pytest.param({"provenance": []}, "from which files", id="no provenance"),
+        pytest.param({"provenance": {}}, "from which files", id="no files"),
+        pytest.param(
+            {"provenance": {"files": {}, "hidden_names": "x"}},
+            "from which files",
+            id="hidden",
+        ),
+        pytest.param(
+            {"provenance": {"files": {}, "versions": [1]}},
+            "from which files",
+            id="versions",
+        ),
+    ],
+)
+def test_a_report_of_another_shape_is_one_line(report, capsys, change, words):
+    path = report[0] / "report.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    status, told = verify(capsys, report[0])
+    assert (status, told.out) == (2, "")
+    assert words in told.err
+    assert told.err.count("\n") == 1
+
+
+def test_a_value_of_any_depth_and_length_is_told_in_short(report, capsys):
+    path = report[0] / "report.json"
+    content = json.loads(path.read_text())
+    content["decision"] = "\x1b[31m" + "x" * 10**6
+    path.write_text(json.dumps(content))
+    status, told = verify(capsys, report[0])
+    assert status == 1
+    assert len(told.out) < 1000
+    assert "\x1b" not in told.out
+    deep = json.dumps(content | {"decision": 0}).replace(
+        '"decision": 0', f'"decision": {"[" * 900 + "]" * 900}'
+    )
+    path.write_text(deep)
+    status, told = verify(capsys, report[0])
+    assert (status, len(told.out) < 1000) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "notebook",
+    ["[]", '{"metadata": 5}', '{"metadata": {"papermill": [1]}}', "[" * 10**5],
+)
+def test_a_notebook_that_names_no_study_is_one_line(report, capsys, notebook):
+    (report[0] / "report.ipynb").write_text(notebook)
+    status, told = verify(capsys, report[0])
+    assert status == 2
+    assert "does not name its study; give it with --data" in told.err
+
+
+@pytest.mark.parametrize("name", ["report.json", "report.ipynb", "report.txt"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(report, capsys, name):
+    (report[0] / name).unlink()
+    os.mkfifo(report[0] / name)
+    status, told = verify(capsys, report[0])
+    assert status == 2
+    assert name in told.err
+
+
+def test_a_link_in_place_of_new_files_is_followed_nowhere(report, capsys, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letter").write_text("mine")
+    (report[0] / ".switch").symlink_to(tmp_path / "home")
+    status, told = verify(capsys, report[0])
+    assert status == 2
+    assert "was not left by patchstudy; remove it" in told.err
+    assert (tmp_path / "home" / "letter").read_text() == "mine"

@@ -141,7 +141,7 @@ def profile_runs(study: Study) -> tuple[ProfileRun, ...]:
                 known = found.get(key)
                 fewer = known and len(known.profile.stacks) >= len(profile.stacks)
                 if profile.total > 0 and not fewer:
-                    path = source.capture.path.relative_to(study.folder).as_posix()
+                    path = study.path_of(source.capture)
                     found[key] = ProfileRun(
                         run=run, path=path, event=event, profile=profile
                     )

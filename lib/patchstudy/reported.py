@@ -87,7 +87,7 @@ def _of_source(study: Study, run: Run, source: Source) -> Iterator[Report]:
         most = rest if split else min(rest, *shares.values())
         yield Report(
             run=run,
-            path=source.capture.path.relative_to(study.folder).as_posix(),
+            path=study.path_of(source.capture),
             event=event,
             shares=shares,
             bound=max(most, _ROUNDED),

@@ -220,7 +220,7 @@ def _sources(study: Study) -> Iterator[tuple[dict[str, Any], Source]]:
             origin = {
                 "tool": source.capture.tool,
                 "place": source.place,
-                "path": source.capture.path.relative_to(study.folder).as_posix(),
+                "path": study.path_of(source.capture),
             }
             yield {**shared, **origin}, source
 

@@ -35,6 +35,26 @@ def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
                 yield path, one
 
 
+def no_file(folder: Path, path: str) -> str:
+    """Say why what a study holds is not read; nothing where it can be, or is absent.
+
+    Links that lead out are not followed; pipes and devices are not opened.
+    """
+    target = folder / path
+    try:
+        inside = target.resolve().is_relative_to(folder.resolve())
+        there = target.is_file()
+    except (OSError, RuntimeError):  # a ring of links
+        inside, there = True, False
+    if not inside:
+        return "is a link that leads out of the study; copy the file into it"
+    if there or not os.path.lexists(target):
+        return ""
+    if target.is_symlink():
+        return "is a link to a folder or to nothing; put the files themselves here"
+    return "not a file; put a plain file here"
+
+
 def beside(folder: Path, told: str) -> Path | None:
     """Return another study that a study names by a relative path.
 

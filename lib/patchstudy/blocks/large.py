@@ -99,6 +99,24 @@ def decoded(data: bytes) -> str:
     return data.decode("utf-8", errors="replace")
 
 
+def beginning(path: Path) -> RawFile | None:
+    """Return the first MiB of a file above ``LARGE``, up to its last line end.
+
+    None for any other file. Its digest is that of these bytes.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    told = os.stat(path)  # noqa: PTH116 - Path's own costs five times as much
+    if told.st_size <= LARGE or not stat.S_ISREG(told.st_mode):
+        return None
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    return RawFile.of(path, head[: head.rfind(b"\n") + 1] or head)
+
+
 def large(path: Path) -> LargeFile | None:
     """Return a file above ``LARGE`` without reading it into memory; None for others.
 

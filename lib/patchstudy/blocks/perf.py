@@ -31,6 +31,8 @@ INDENTED: Final = re.compile(rb"(?:\t| {4,})\s*[0-9a-f]{1,16} \S")
 ONE_LINE: Final = re.compile(rb"\s*[0-9a-f]{1,16}[ \t]+\S.*\)\s*$")
 #: Branches: ``from/to/P/-/-/5``, any number of them.
 _BRANCHES: Final = re.compile(rb"(?:\s++[^\s/()]+(?:/[^\s/()]*){5,8}(?=\s|$))+\s*+$")
+_BRANCH: Final = re.compile(rb"[^\s/()]+(?:/[^\s/()]*){5,8}")
+_WORD: Final = re.compile(rb"\s++(\S++)")
 _ADDRESS: Final = re.compile(rb"[0-9a-f]{1,16}")
 #: Symbol, offset and object without anything that could be taken for another.
 _EASY: Final = re.compile(rb"[^\s+()]+(?:\+0x[0-9a-f]+)? \([^\s()]+\)")
@@ -315,7 +317,7 @@ class _Reader:
         """Begin a sample with its first line."""
         if self._head >= 0:
             self._close()
-        rest = _BRANCHES.sub(b"", b" " + (found["rest"] or b""))
+        rest = _without_branches(b" " + (found["rest"] or b""))
         self._head = self._number(found["event"], found["comm"] or None)
         self._period = int(found["period"] or 0)
         self._beside = self._frames[rest] if ONE_LINE.match(rest) else 0
@@ -357,6 +359,19 @@ def frame(line: bytes) -> tuple[str, str] | None:
     at = _object(rest)
     symbol = _OFFSET.sub(b"", rest[:at].rstrip())
     return decoded(symbol) or _UNKNOWN, decoded(rest[at:].strip()[1:-1])
+
+
+def _without_branches(rest: bytes) -> bytes:
+    """Return what stands behind an event without the branches at its end."""
+    if rest.count(b"/") < 5:
+        return rest
+    end = None  # of what stands before the last branches in a row
+    for word in _WORD.finditer(rest):
+        if not _BRANCH.fullmatch(word[1]):
+            end = None
+        elif end is None:
+            end = word.start()
+    return rest[:end]
 
 
 def _object(rest: bytes) -> int:

@@ -105,7 +105,7 @@ from patchstudy.loaders import (
 )
 from patchstudy.loaders.noted import noted
 from patchstudy.loaders.pairs import difference
-from patchstudy.loaders.text import refuse_long_lines
+from patchstudy.loaders.text import of_whole_letters, refuse_long_lines
 from patchstudy.metrics import metric
 from patchstudy.records import Capture, Caveat, RawFile, Severity
 
@@ -339,15 +339,15 @@ def _load_large(path: Path, told: os.stat_result | None) -> Capture | None:
     """Read a file of a trace that is too large for the memory; None for any other."""
     if told is None or told.st_size <= large.LARGE:
         return None
+    able = [one for one in LOADERS.values() if _is_trace(one)]
     try:
-        file = large.large(path)
+        head = large.beginning(path)
+        takers = [one for one in able if head and one.sniff(head)]
+        # Only then is it worth while to take the digest of many GB.
+        file = large.large(path) if len(takers) == 1 else None
     except (OSError, ValueError):
         return None  # ``read`` says why
     if file is None:
-        return None
-    able = [one for one in LOADERS.values() if _is_trace(one)]
-    takers = [one for one in able if one.sniff(file.head)]
-    if len(takers) != 1:
         return None
 
     def read() -> Capture:
@@ -388,7 +388,7 @@ def taker(raw: RawFile) -> str:
     CaptureError
         If the file is empty, or if no loader or more than one recognises it.
     """
-    return _recognised(raw)[0]
+    return _recognised(of_whole_letters(raw))[0]
 
 
 def _recognised(raw: RawFile) -> tuple[str, RawFile]:
@@ -429,6 +429,7 @@ def _unknown(raw: RawFile) -> str:
 
 def load_raw(raw: RawFile) -> Capture:
     """Return what a raw file in memory says; see ``load``."""
+    raw = of_whole_letters(raw)
     name, bare = _recognised(raw)
     refuse_long_lines(raw)
     try:

@@ -32,7 +32,9 @@ _CALL: Final = re.compile(
     r"(?P<name>[A-Za-z_.$][\w.$]*)(?: \[[\w-]+\])?\(.*?\)(?P<end>;| \{)"
 )
 _END: Final = re.compile(r"\}(?: /\* (?P<name>[\w.$]+).*)?")
-_SWITCH: Final = re.compile(r"\s*(?P<cpu>\d+)\)\s+(?P<old>\S.*?)\s+=>\s+(?P<new>\S.*)")
+_SWITCH: Final = re.compile(
+    r"\s*(?P<cpu>\d+)\)\s+(?P<old>\S.*?)(?<!\s)\s++=>\s++(?P<new>\S.*)"
+)
 _LOST: Final = re.compile(r"CPU:\d+ \[LOST (?:(\d{1,18}) )?EVENTS\]")
 _ENTRIES: Final = re.compile(r"# entries-in-buffer/entries-written: (\d+)/(\d+)")
 _RULE: Final = re.compile(r"\s*-{10,}\s*|\s*+[+!]?\s*+\|?\s*+(?:=++>|<=+) \|?")

@@ -302,16 +302,16 @@ def _facts(test: _Test) -> dict[str, object]:
         return facts
     for name, patterns in {
         "handshake_rtt_ms": (
-            r"(\d{1,9}\.?\d*) msRTT",
-            r"\brtt_ms=(\d{1,9}\.?\d*)",
+            r"(\d{1,9}\.?\d{0,9}) msRTT",
+            r"\brtt_ms=(\d{1,9}\.?\d{0,9})",
         ),
         "nuttcp_sender_cpu_percent": (
-            r"(\d{1,9}\.?\d*) %TX",
-            r"\btx_cpu=(\d{1,9}\.?\d*)",
+            r"(\d{1,9}\.?\d{0,9}) %TX",
+            r"\btx_cpu=(\d{1,9}\.?\d{0,9})",
         ),
         "nuttcp_receiver_cpu_percent": (
-            r"(\d{1,9}\.?\d*) %RX",
-            r"\brx_cpu=(\d{1,9}\.?\d*)",
+            r"(\d{1,9}\.?\d{0,9}) %RX",
+            r"\brx_cpu=(\d{1,9}\.?\d{0,9})",
         ),
     }.items():
         values = [end.field(pattern) for pattern in patterns]

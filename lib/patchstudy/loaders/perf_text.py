@@ -36,7 +36,9 @@ _NUMBERED = re.compile(r"\s*(?:\d|<not )")
 #: with three that perf never groups, milliseconds with two, a group before decimals.
 #: The time in front of an interval has a point in every locale and tells nothing.
 _MARKS = (
-    re.compile(r"^\s*\d+([.,])\d{4,}(?: \+- \S+)? seconds time elapsed", re.MULTILINE),
+    re.compile(
+        r"^[^\S\n]*+\d++([.,])\d{4,}+(?: \+- \S+)? seconds time elapsed", re.MULTILINE
+    ),
     re.compile(r"\d([.,])\d\d msec "),
     re.compile(r"#\s+\d+([.,])\d{3}\s"),
     re.compile(r"(?<!\S)\d{1,3}[.,'’\u202f]\d{3}([.,])\d\d (?=[^\W\d])"),

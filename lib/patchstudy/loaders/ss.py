@@ -48,8 +48,10 @@ _STATES: Final = (
     r"|LISTEN|CLOSING)"
 )
 _HEAD: Final = re.compile(r"^(?:Netid +)?State +Recv-Q +Send-Q +Local Address:Port\b")
+#: Address and port; a name of an interface may stand in it.
+_END: Final = r"\S{1,200}:\S{1,99}"
 _SOCKET: Final = re.compile(
-    rf"^(?:tcp +)?(?P<state>{_STATES}) +\d+ +\d+ +(?P<local>\S+:\S+) +(?P<peer>\S+:\S+)"
+    rf"^(?:tcp +)?(?P<state>{_STATES}) +\d+ +\d+ +(?P<local>{_END}) +(?P<peer>{_END})"
     r"(?P<rest>(?: .*)?)$"
 )
 _CLOCK: Final = re.compile(r"^(\d{10})(\.\d{1,9})?$")

@@ -58,6 +58,29 @@ def json_value(raw: RawFile) -> object:
         raise CaptureError(raw.path, f"not usable as JSON ({error})") from error
 
 
+def of_whole_letters(raw: RawFile) -> RawFile:
+    r"""Return JSON without halves of a letter (``\ud800``), which no text can hold.
+
+    Each is replaced as an undecodable byte is; a file without is returned as it is.
+    """
+    data = raw.data
+    if data[:2] in _WIDE and r"\u" in raw.text:
+        data = raw.text.encode()
+    if not _HALF.search(data):
+        return raw
+    data = _LETTER.sub(lambda found: found[1] or rb"\ufffd", data)
+    return RawFile(path=raw.path, data=data, digest=raw.digest)
+
+
+_WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+#: A backslash that is one, two halves that are a letter; or half a letter.
+_LETTER: Final = re.compile(
+    rb"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|"
+    + _HALF.pattern
+)
+
+
 def refuse_long_lines(raw: RawFile) -> None:
     """Refuse a text with a line that no tool prints: it would take minutes to read.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from patchstudy.errors import StudyError, printable
+from patchstudy.report import files
 
 #: Notebooks of the package: ``patch`` is the report, the others are started by hand.
 SHIPPED: Final = frozenset({"explore", "literature", "method", "patch", "summary"})
@@ -49,7 +50,7 @@ def _asks(path: Path) -> bool:
     try:
         if path.stat().st_size > _LARGEST_BYTE:
             raise StudyError(printable(f"{path}: over 64 MiB; is it a notebook?"))
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(files.read(path))
     except OSError as error:
         problem = f"{path}: cannot be read ({error.strerror})"
         raise StudyError(printable(problem)) from error

@@ -384,7 +384,7 @@ def _stale(target: Path, settings: dict[str, str]) -> str:
     pages = [name for name in record.settings if name.startswith(fresh.PAGE)]
     own = {name: record.settings.get(name, "") for name in (*_OWN, *pages)}
     study = target / own["study"]
-    if not study.is_dir():
+    if not (study / "study.toml").is_file():  # never a folder that is no study
         return "its study is not there any more"
     return in_words(fresh.look(target, study, {**settings, **own}).reasons)
 
@@ -405,8 +405,8 @@ def _listed_before(out: Path) -> dict[str, str]:
     found = sorted(out.glob(f"*/*/{REPORT}.json"))
     there = {"/".join(path.parts[-3:-1]): "" for path in found}
     try:
-        earlier = json.loads((out / INDEX).read_text(encoding="utf-8"))["studies"]
-        told = {one["study"]: one["error"] for one in earlier}
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        earlier = json.loads(files.read(out / INDEX))["studies"]
+        told = {str(one["study"]): str(one["error"]) for one in earlier}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         told = {}
     return there | {name: told[name] for name in there if name in told}

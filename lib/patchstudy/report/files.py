@@ -12,6 +12,7 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ except ImportError:  # Windows has no such locks
 
 #: The folder of a set that counts already, while its files move to their places.
 SWITCH: Final = ".switch"
+#: No file of a report is as large.
+LARGEST: Final = 256 * 2**20
 #: What becomes of a file of a set, as the first sign of its name there.
 _PUT, _DROP = "+", "-"
 #: No program needs so long to write a report; told by age only where locks are none.
@@ -91,12 +94,12 @@ def settle(folder: Path) -> None:
     Raises
     ------
     OSError
-        The folder cannot be written: its files may be old and new ones.
+        The folder cannot be written: its files may be old and new ones. Or what lies
+        there is not what ``write_all`` leaves: then nothing is touched.
     """
     switch = folder / SWITCH
-    try:
-        names = os.listdir(switch)  # noqa: PTH208 - names, and an error where none is
-    except (FileNotFoundError, NotADirectoryError):
+    names = _waiting(switch)
+    if names is None:
         return
     for name in names:
         with contextlib.suppress(FileNotFoundError):  # another program did it
@@ -113,9 +116,57 @@ def settle(folder: Path) -> None:
             raise
 
 
+def _waiting(switch: Path) -> list[str] | None:
+    """Return the names in the folder of a set that counts; None where there is none.
+
+    A report may come from a stranger: a link is not followed, no other name is taken.
+    """
+    if switch.is_symlink():
+        raise _no_set(switch)
+    try:
+        names = os.listdir(switch)  # noqa: PTH208 - names, and an error where none is
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError as error:
+        raise _no_set(switch) from error
+    if not all(one[0] in {_PUT, _DROP} and is_plain(one[1:]) for one in names):
+        raise _no_set(switch)
+    return names
+
+
+def _no_set(switch: Path) -> OSError:
+    problem = "was not left by patchstudy; remove it"
+    return OSError(errno.EINVAL, problem, str(switch))
+
+
+def is_plain(name: str) -> bool:
+    """Say whether a name is that of a file in the folder where it stands."""
+    return name not in {"", ".."} and "\0" not in name and Path(name).name == name
+
+
 def _require_plain(name: str) -> None:
-    if name in {"", ".."} or Path(name).name != name:
+    if not is_plain(name):
         raise ValueError(f"{name!r} is not a plain file name")
+
+
+def read(path: Path) -> bytes:
+    """Return the bytes of a file of a report, which may come from a stranger.
+
+    Raises
+    ------
+    OSError
+        It cannot be read, is no plain file, or is larger than ``LARGEST``.
+    """
+    # A pipe would keep us waiting.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(handle, "rb") as file:  # noqa: PTH123 - a handle, not a path
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "no plain file", str(path))
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        problem = f"larger than {LARGEST // 2**20} MiB"
+        raise OSError(errno.EFBIG, problem, str(path))
+    return data
 
 
 def _commit(new: Path, folder: Path) -> None:
@@ -175,7 +226,10 @@ def _held(folder: Path) -> tuple[Path, int | None]:
     """Make a folder and hold its lock; without locks there is no handle."""
     while True:
         new = folder / f".{secrets.token_hex(6)}.new"
-        new.mkdir()
+        try:
+            new.mkdir()
+        except OSError as error:  # people know the folder, not what we put into it
+            raise OSError(error.errno, error.strerror, str(folder)) from error
         try:
             handle = _lock(new, wait=True)
         except OSError:  # no locks here, or gone
@@ -196,7 +250,7 @@ def _lock(place: Path, *, wait: bool) -> int | None:
     """
     if fcntl is None:
         return None
-    handle = os.open(place, os.O_RDONLY)
+    handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:

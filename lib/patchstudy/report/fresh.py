@@ -37,6 +37,12 @@ _LIBRARIES: Final = (
     "pyarrow", "scipy", "seaborn", "typst", "unidiff",
 )  # fmt: skip
 
+#: What a file raises that is no record: somebody may have written it.
+_NO_RECORD: Final = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError,
+    RecursionError,
+)  # fmt: skip
+
 #: Size, mtime and ctime in ns, inode, sha256: of one file.
 Signature = tuple[int, int, int, int, str]
 
@@ -188,24 +194,33 @@ def read(place: Path) -> Record | None:
     """
     try:
         files.settle(place)
-        told = json.loads((place / RECORD).read_text(encoding="utf-8"))
-        if told["schema"] != _SCHEMA:
+        told = json.loads(files.read(place / RECORD))
+        if told["schema"] != _SCHEMA or not all(map(files.is_plain, told["outputs"])):
             return None
         return Record(
             noted_ns=int(told["noted_ns"]),
-            settings=dict(told["settings"]),
+            settings={name: str(one) for name, one in told["settings"].items()},
             inputs={path: _read(one) for path, one in told["inputs"].items()},
             outputs={name: _read(one) for name, one in told["outputs"].items()},
-            result=dict(told["result"]),
+            result=_result(told["result"]),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except _NO_RECORD:
         return None
+
+
+def _result(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a batch says of a study, in the shape that it is told in."""
+    unread = [[str(path), str(reason)] for path, reason in told.get("unread", ())]
+    worse = [str(one) for one in told.get("worse", ())]
+    kept = {"unread": unread, "worse": worse, "decision": str(told.get("decision", ""))}
+    return {name: value for name, value in kept.items() if name in told}
 
 
 def claim(place: Path) -> None:
     """Make a folder of reports, marked as such before anything is in it."""
     place.mkdir(parents=True, exist_ok=True)
-    (place / RECORD).touch()
+    if not os.path.lexists(place / RECORD):  # a link may lead anywhere
+        (place / RECORD).touch()
 
 
 def write(place: Path, record: Record) -> None:
@@ -322,7 +337,10 @@ def _signature(
 def _again(path: Path, known: Signature, record: Record) -> Signature | None:
     """Return the signature of an output as it is now, None where it is gone."""
     try:
-        times = _times(path.stat())
+        entry = path.stat()
+        if not stat.S_ISREG(entry.st_mode):
+            return None
+        times = _times(entry)
         return known if _proves(times, known, record) else (*times, _digest(path))
     except OSError:
         return None

@@ -23,7 +23,7 @@ from patchstudy.noise import Noise, Series, series_of
 from patchstudy.records import Capture, Measurement, Profile, Severity
 from patchstudy.report import noise, starting
 from patchstudy.report.results import results
-from patchstudy.report.table import Column, Table, to_text, visible
+from patchstudy.report.table import Column, Table, cell_of_csv, to_text, visible
 from patchstudy.sentences import (
     change_in_words,
     difference_unit,
@@ -355,7 +355,7 @@ def load_csv(captures: Iterable[Capture], grain: str) -> Iterator[str]:
     for one in captures:
         table = load_table([one], grain)
         for name in ("path", "metric", "labels"):
-            table[name] = table[name].map(visible)
+            table[name] = table[name].map(cell_of_csv)
         yield table.to_csv(index=False, header=header, lineterminator="\n")
         header = False
     if header:

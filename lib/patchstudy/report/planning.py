@@ -14,7 +14,7 @@ from patchstudy.errors import StudyError, printable
 from patchstudy.metrics import Scale, metric
 from patchstudy.plan import PROBLEMS, Campaign, Goal, Need, Order, Plan
 from patchstudy.report import files
-from patchstudy.report.table import Column, Table, to_text, visible
+from patchstudy.report.table import Column, Table, cell_of_csv, to_text
 from patchstudy.study import Role
 from patchstudy.units import for_people
 
@@ -46,7 +46,7 @@ def plan_csv(campaign: Campaign) -> str:
     for one in campaign.plans:
         for slot in one.slots:
             cells = [one.device, *(getattr(slot, name) for name in _SLOT)]
-            rows.writerow([cells[0], cells[1], *map(visible, cells[2:])])
+            rows.writerow([x if isinstance(x, int) else cell_of_csv(x) for x in cells])
     return stream.getvalue()
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 from patchstudy import figures
 from patchstudy.errors import StudyError
 from patchstudy.noise import Noise
+from patchstudy.report import files
 from patchstudy.report.batch import INDEX, NEXT_INDEX
 from patchstudy.report.noise import (
     aa_bank,
@@ -21,6 +22,7 @@ from patchstudy.report.noise import (
     sizes,
     units_in_words,
 )
+from patchstudy.report.results import SCHEMA
 from patchstudy.report.table import Column, Linked, Note, Table, Vector, visible
 from patchstudy.sentences import GUARD_WORDS
 from patchstudy.units import prefix, with_interval
@@ -56,24 +58,29 @@ class Summary:
 def summary(reports: str | Path) -> Summary:
     """Read all results of a folder of reports.
 
+    A result that cannot be read is an error of its study, and hides no other.
+
     Raises
     ------
     StudyError
-        If there is no ``index.json``, or a result cannot be read.
+        If there is no ``index.json``.
     """
     folder = Path(reports)
     # While a batch makes this page, its list is not the one of the old page.
     coming = folder / NEXT_INDEX
     listed = _json(coming if coming.is_file() else folder / INDEX)["studies"]
-    found = {
-        one["study"]: _json(folder / one["study"] / "report.json")
-        for one in listed
-        if one["report"]
-    }
+    errors = {one["study"]: one["error"] for one in listed if one["error"]}
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in listed:
+        if one["report"]:
+            try:
+                found[one["study"]] = _results(folder / one["study"] / "report.json")
+            except StudyError as error:
+                errors.setdefault(one["study"], str(error))
     return Summary(
         folder=folder,
         reports=found,
-        errors={one["study"]: one["error"] for one in listed if one["error"]},
+        errors=errors,
         stale={one["study"]: one["stale"] for one in listed if one.get("stale")},
         pages={one["study"]: one["pages"] for one in listed if one.get("pages")},
     )
@@ -323,10 +330,28 @@ def _guards(report: Mapping[str, Any]) -> str:
     return "; ".join(told) or "none"
 
 
+def _results(path: Path) -> Mapping[str, Any]:
+    told = _json(path)
+    right = isinstance(told, dict) and told.get("schema") == SCHEMA
+    if not right or not all(
+        isinstance(told.get(name), kind) for name, kind in _NEEDED.items()
+    ):
+        raise StudyError(f"{path}: not a report of schema {SCHEMA}; report again")
+    return told
+
+
+#: What the page takes from ``report.json``.
+_NEEDED: Final = {
+    "decision": str, "sentence": str, "comparisons": list, "devices_together": list,
+}  # fmt: skip
+
+
 def _json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(files.read(path))
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file; run patchstudy report") from None
-    except json.JSONDecodeError as error:
-        raise StudyError(f"{path}: not JSON ({error.msg}); report again") from error
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise StudyError(f"{path}: not JSON ({error}); report again") from error

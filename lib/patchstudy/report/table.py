@@ -204,6 +204,15 @@ def visible(text: str) -> str:
     return "".join(one if one in _SPACES else printable(one) for one in text)
 
 
+def cell_of_csv(text: str) -> str:
+    """Return text for a cell of CSV that no spreadsheet takes for a formula.
+
+    As OWASP says, an apostrophe before the first sign makes it text.
+    """
+    told = visible(text)
+    return f"'{told}" if told.startswith(("=", "+", "-", "@")) else told
+
+
 def visible_lines(text: str) -> str:
     """Return lines without control characters, colours of a terminal or tabs."""
     plain = _ANSI.sub("", text).replace("\r\n", "\n").expandtabs(4)

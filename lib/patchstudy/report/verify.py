@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from reprlib import Repr
 from typing import Any, Final
-
-import nbformat
 
 from patchstudy.errors import StudyError, printable
 from patchstudy.findings import assess
@@ -24,6 +23,9 @@ from patchstudy.study import Study, hide, open_study
 #: What names the programs, not the data: told, and no difference.
 _PROGRAMS: Final = ("versions", "command")
 _SHOWN: Final = re.compile(r"report\.json\): sha256 ([0-9a-f]{64})")
+#: Writes a value of a report, which may be as long or nested as somebody liked.
+_SHORT: Final = Repr()
+_SHORT.maxstring = _SHORT.maxother = 200
 _MISSING: Final = object()
 _REPORT: Final = "report"
 
@@ -101,26 +103,37 @@ def _settle(folder: Path) -> None:
 def _told(folder: Path) -> dict[str, Any]:
     path = folder / f"{_REPORT}.json"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = json.loads(files.read(path))
     except OSError as error:
         raise StudyError(
             f"{path}: cannot be read ({error.strerror}); give the folder of one report"
         ) from error
     except (ValueError, RecursionError) as error:
         raise StudyError(f"{path}: not the JSON of a report ({error})") from error
-    schema = told.get("schema") if isinstance(told, dict) else None
-    if schema != results.SCHEMA or not isinstance(told.get("provenance"), dict):
+    if not isinstance(told, dict) or told.get("schema") != results.SCHEMA:
         raise StudyError(f"{path}: not a report of schema {results.SCHEMA}")
+    if not _has_provenance(told):
+        raise StudyError(f"{path}: does not say from which files it was made")
     return told
+
+
+def _has_provenance(told: Mapping[str, Any]) -> bool:
+    made = told.get("provenance")
+    return (
+        isinstance(made, dict)
+        and isinstance(made.get("files"), dict)
+        and isinstance(made.get("versions", {}), dict)
+        and isinstance(made.get("hidden_names", 0), int)
+    )
 
 
 def _source(folder: Path) -> Path:
     """Return the study that the notebook of the report was run for."""
     path = folder / f"{_REPORT}.ipynb"
     try:
-        notebook = nbformat.read(path, as_version=4)
-        study = notebook.metadata.papermill.parameters["study"]
-    except (OSError, ValueError, AttributeError, KeyError) as error:
+        notebook = json.loads(files.read(path))
+        study = notebook["metadata"]["papermill"]["parameters"]["study"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise StudyError(
             f"{path}: does not name its study; give it with --data"
         ) from error
@@ -162,7 +175,8 @@ def _first_difference(told: Any, derived: Any) -> tuple[int, str]:  # noqa: ANN4
             where = "the report" if one is _MISSING else "what was derived"
             return numbers, f"{path}: missing in {where}"
         if type(one) is not type(other) or one != other:
-            return numbers, f"{path}: {one!r} in the report, {other!r} derived"
+            before, now = _SHORT.repr(one), _SHORT.repr(other)
+            return numbers, f"{path}: {before} in the report, {now} derived"
         numbers += isinstance(one, int | float) and not isinstance(one, bool)
     return numbers, ""
 
@@ -195,16 +209,31 @@ def _other_programs(told: Mapping[str, Any], derived: Mapping[str, Any]) -> list
 
 def _files(folder: Path, shown: str, digest: str) -> Iterator[str]:
     """Compare the text, and the digest of the results that notebook and page show."""
-    block = folder / f"{_REPORT}.txt"
-    if block.is_file() and block.read_bytes() != shown.encode("ascii"):
-        line = _first_line(block.read_bytes().decode("utf-8", "replace"), shown)
-        yield f"{block.name}: line {line} is not what was derived"
+    name = f"{_REPORT}.txt"
+    block = _text(folder / name)
+    if block is not None and block != shown:
+        line = _first_line(block, shown)
+        yield f"{name}: line {line} is not what was derived"
     for name in (f"{_REPORT}.ipynb", f"{_REPORT}.html"):
-        path = folder / name
-        if path.is_file():
-            found = set(_SHOWN.findall(path.read_text(encoding="utf-8")))
-            if found and found != {digest}:
-                yield f"{name}: was made from other results: sha256 {min(found)}"
+        found = set(_SHOWN.findall(_text(folder / name) or ""))
+        if found and found != {digest}:
+            yield f"{name}: was made from other results: sha256 {min(found)}"
+
+
+def _text(path: Path) -> str | None:
+    """Return what a file says; None where there is none.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be read.
+    """
+    try:
+        return files.read(path).decode("utf-8", "backslashreplace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def _first_line(one: str, other: str) -> int:

@@ -22,8 +22,9 @@ from patchstudy.errors import (
 from patchstudy.patchfile import Patch, PatchError
 from patchstudy.records import KINDS, Capture
 from patchstudy.study.design import Design, design_of_files, read_design
+from patchstudy.study.keys import declared
 from patchstudy.study.stored import StoredPlan, read_plan
-from patchstudy.tree import beside, walk
+from patchstudy.tree import beside, no_file, walk
 
 #: Files in a study folder that are no raw measurements.
 _KNOWN: Final = frozenset(
@@ -176,6 +177,10 @@ class Study(Carded):
         """How people call it: as ``study.toml`` says, else its name."""
         return self.design.title or self.name
 
+    def path_of(self, capture: Capture) -> str:
+        """Return the path of a raw file, relative to the folder, as it can be shown."""
+        return printable(capture.path.relative_to(self.folder).as_posix())
+
     def card(self) -> tuple[str, Rows]:
         """Tell the question, and what was found under the folder."""
         measuring = [one for one in self.runs if one.measuring]
@@ -265,7 +270,7 @@ def _opened(folder: Path) -> Study:
 def _patch(folder: Path, reader: "_Reader") -> Patch | None:
     """Read ``patch.mbox``, in whatever shape the patch came."""
     path = folder / "patch.mbox"
-    if not path.is_file():
+    if not _is_there(folder, path.name, reader):
         return None
     try:
         return patchfile.read(loaders.read(path).data)
@@ -273,6 +278,14 @@ def _patch(folder: Path, reader: "_Reader") -> Patch | None:
         problem = error.problem if isinstance(error, CaptureError) else str(error)
         reader.refuse(path.name, problem, broken=True)
         return None
+
+
+def _is_there(folder: Path, name: str, reader: "_Reader") -> bool:
+    """Tell whether a file of a study can be read; list one that is no file of it."""
+    if reason := no_file(folder, name):
+        reader.leftovers.append(_unread(name, reason))
+        return False
+    return (folder / name).is_file()
 
 
 def _require_runs(study: Study) -> None:
@@ -393,14 +406,14 @@ def _by_run(paths: Iterable[Path]) -> Iterator[tuple[Path, ...]]:
 
 def _places(folder: Path, design: Design) -> tuple[list[_Place], list[Leftover]]:
     """Give every file its factors; list those that match nothing."""
-    if (folder / "runs.csv").is_file():
+    if os.path.lexists(folder / "runs.csv"):
         return _from_csv(folder)
     pattern = _pattern(design.layout)
     places: list[_Place] = []
     leftovers: list[Leftover] = []
     for path in _files(folder):
         match = pattern.fullmatch(path)
-        if reason := _linked(folder, path):
+        if reason := no_file(folder, path):
             leftovers.append(_unread(path, reason))
         elif match is None:
             reason = f"matches neither the layout {design.layout!r} nor <device>/facts"
@@ -413,16 +426,6 @@ def _places(folder: Path, design: Design) -> tuple[list[_Place], list[Leftover]]
 def _factors(told: Mapping[str, str]) -> dict[str, str]:
     """Return the factors that are told, as text that can be shown."""
     return {key: printable(value) for key, value in told.items() if value}
-
-
-def _linked(folder: Path, path: str) -> str:
-    """Say why a symbolic link is not followed; nothing where it can be."""
-    target = folder / path
-    if not target.resolve().is_relative_to(folder.resolve()):
-        return "is a link that leads out of the study; copy the file into it"
-    if target.is_symlink() and not target.is_file():
-        return "is a link to a folder or to nothing; put the files themselves here"
-    return ""
 
 
 def _pattern(layout: str) -> re.Pattern[str]:
@@ -442,14 +445,13 @@ def _pattern(layout: str) -> re.Pattern[str]:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """Yield the relative paths of all files that may hold measurements, sorted."""
-    found = [(tuple(path.split("/")), entry) for path, entry in walk(folder)]
-    for parts, entry in sorted(found, key=lambda one: one[0]):
+    """Yield the relative paths of all that may hold measurements, sorted."""
+    found = [tuple(path.split("/")) for path, _entry in walk(folder)]
+    for parts in sorted(found):
         hidden = any(part.startswith(".") for part in parts)
         fact = len(parts) > 2 and parts[1] == "facts"
         known = len(parts) == 1 and parts[0] in _KNOWN
-        there = entry.is_file() or entry.is_symlink()
-        if there and not (hidden or fact or known):
+        if not (hidden or fact or known):
             yield "/".join(parts)
 
 
@@ -466,7 +468,7 @@ def _from_csv(folder: Path) -> tuple[list[_Place], list[Leftover]]:
         places.append(place)
     left = [
         _unread(name, reason)
-        if (reason := _linked(folder, name))
+        if (reason := no_file(folder, name))
         else _leftover(folder, name, "is not listed in runs.csv")
         for name in _files(folder)
         if name not in listed
@@ -476,7 +478,7 @@ def _from_csv(folder: Path) -> tuple[list[_Place], list[Leftover]]:
 
 def _csv_rows(path: Path) -> list[dict[str, str]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = declared(path).decode("utf-8-sig")
         rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise StudyError(f"{path}: not CSV in UTF-8 ({error})") from error
@@ -708,10 +710,8 @@ def _purpose(folder: str, said: str) -> str:
 def _tabled(folder: Path, design: Design, reader: _Reader) -> Iterator[Run]:
     """Make runs of the rows of ``measurements.csv``."""
     path = folder / "measurements.csv"
-    if path.is_file() and (reason := _linked(folder, path.name)):
-        reader.leftovers.append(_unread(path.name, reason))
-        return
-    capture = reader.load(path.name) if path.is_file() else None
+    there = _is_there(folder, path.name, reader)
+    capture = reader.load(path.name) if there else None
     if capture is None:
         return
     levels = {*_TABLE_FACTORS, design.block}
@@ -756,11 +756,11 @@ def _part(capture: Capture, rows: list[int], factors: set[str]) -> Capture:
 def _facts(folder: Path, reader: _Reader) -> Iterator[FactFile]:
     """Read ``<device>/facts/[boot-NN/][variant.]name``."""
     for path in sorted(folder.glob("*/facts/**/*")):
-        if not path.is_file():
+        if path.is_dir() and not path.is_symlink():
             continue
         relative = path.relative_to(folder)
         inner = relative.parts[2:-1]
-        if reason := _linked(folder, relative.as_posix()):
+        if reason := no_file(folder, relative.as_posix()):
             reader.leftovers.append(_unread(relative.as_posix(), reason))
             continue
         try:

@@ -6,23 +6,29 @@ from pathlib import Path
 from typing import Any
 
 from patchstudy.errors import StudyError, printable
-from patchstudy.tree import MAX_BYTES
+from patchstudy.tree import MAX_BYTES, no_file
 
 
 def declared(path: Path) -> bytes:
-    """Return the bytes of ``study.toml`` or ``plan.json``.
+    """Return the bytes of ``study.toml``, ``plan.json`` or ``runs.csv``.
 
     Raises
     ------
     FileNotFoundError
         If there is none.
     StudyError
-        If it is no plain file, or larger than ``MAX_BYTES``.
+        If it cannot be read, is no plain file of the study, or larger than
+        ``MAX_BYTES``.
     """
-    if path.exists() and not path.is_file():
-        raise StudyError(f"{path}: not a file")
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
+    if reason := no_file(path.parent, path.name):
+        raise StudyError(f"{path}: {reason}")
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror})") from error
     if len(data) > MAX_BYTES:
         raise StudyError(f"{path}: larger than {MAX_BYTES // 2**20} MiB; is it yours?")
     return data

@@ -60,9 +60,10 @@ def read_plan(folder: Path) -> StoredPlan | None:
         If it is no stored plan.
     """
     path = folder / "plan.json"
-    if not path.is_file():
+    try:
+        data = declared(path)
+    except FileNotFoundError:
         return None
-    data = declared(path)
     try:
         return _plan(json.loads(data), sha256(data).hexdigest())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
