@@ -21,6 +21,7 @@ from patchstudy.loaders import ftrace, parsed, perf_script
 from patchstudy.records import Capture, Profile, Stack
 
 ROOT = Path(__file__).parents[1]
+Capsys = pytest.CaptureFixture[str]
 GOLDEN = Path(__file__).parent / "golden" / "loaders"
 TRACES = sorted(
     path
@@ -50,6 +51,20 @@ def trace(tmp_path: Path) -> Path:
 
 def never(*_: object) -> Capture:
     raise AssertionError("read again")
+
+
+@pytest.fixture
+def traced(made: Callable[[], Path]) -> Path:
+    """Return a study with a large trace of each variant."""
+    study = made()
+    samples = (GOLDEN / "perf_script" / "cap-multi-events.txt").read_text()
+    repeats = parsed.WORTH // len(samples) + 1
+    for variant in ("baseline", "patched"):
+        place = study / "router" / variant / "boot-1" / "profile-01"
+        place.mkdir(parents=True)
+        text = samples * (repeats if variant == "patched" else repeats + 1)
+        (place / "tcp.perf_script.txt").write_text(text)
+    return study
 
 
 def refused(*_: object) -> None:
@@ -235,18 +250,11 @@ def test_two_programs_keep_the_same_one_at_once(trace: Path, folder: Path) -> No
 
 
 def test_a_report_is_the_same_with_what_was_kept(
-    made: Callable[[], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    traced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study, out, cache = made(), tmp_path / "reports", tmp_path / "cache"
-    samples = (GOLDEN / "perf_script" / "cap-multi-events.txt").read_text()
-    repeats = parsed.WORTH // len(samples) + 1
-    for variant in ("baseline", "patched"):
-        place = study / "router" / variant / "boot-1" / "profile-01"
-        place.mkdir(parents=True)
-        text = samples * (repeats if variant == "patched" else repeats + 1)
-        (place / "tcp.perf_script.txt").write_text(text)
+    out, cache = tmp_path / "reports", tmp_path / "cache"
     monkeypatch.setattr(platformdirs, "user_cache_path", lambda *_, **__: cache)
-    words = ["report", str(study), "-o", str(out), "--formats", "text", "--quiet"]
+    words = ["report", str(traced), "-o", str(out), "--formats", "text", "--quiet"]
 
     def reported(*more: str) -> dict[str, bytes]:
         assert main([*words, "--force", *more]) == 0
@@ -263,6 +271,26 @@ def test_a_report_is_the_same_with_what_was_kept(
     assert all(one.stat().st_mtime_ns > before for one, before in kept.items())
     assert reported("--parsed", str(tmp_path / "mine")) == plain
     assert len(list((tmp_path / "mine").iterdir())) == 2
+
+
+def test_what_was_kept_counts_nothing_when_numbers_are_verified(
+    traced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    out, kept = tmp_path / "reports", tmp_path / "kept"
+    words = ["report", str(traced), "-o", str(out), "--formats", "text", "--quiet"]
+    assert main([*words, "--no-parsed"]) == 0
+    monkeypatch.setenv(parsed.FOLDER, str(kept))
+    for path in traced.rglob("*.perf_script.txt"):
+        wrong = replace(loaders.load(path), profiles=())
+        parsed._write(next(iter(kept.iterdir())), wrong)
+        assert loaders.load(path) == wrong
+        (place,) = kept.iterdir()
+        place.rename(tmp_path / place.name)
+    for place in tmp_path.glob("*.parquet"):
+        place.rename(kept / place.name)
+    capsys.readouterr()
+    assert main(["verify", str(out)]) == 0
+    assert "derived again, and the same" in capsys.readouterr().out
 
 
 def test_what_was_not_used_for_long_goes(

@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from hashlib import sha256
@@ -74,6 +74,17 @@ def kept(digest: str, path: Path, read: Callable[[], Capture]) -> Capture:
         with contextlib.suppress(OSError):  # a full disk makes it slower, not wrong
             _write(place, found)
     return found
+
+
+@contextlib.contextmanager
+def unused() -> Iterator[None]:
+    """Let raw files be read, whatever was kept of them."""
+    folder = os.environ.pop(FOLDER, None)
+    try:
+        yield
+    finally:
+        if folder is not None:
+            os.environ[FOLDER] = folder
 
 
 @lru_cache(maxsize=1)

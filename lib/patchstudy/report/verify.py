@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from patchstudy.errors import StudyError, printable
 from patchstudy.findings import assess
+from patchstudy.loaders import parsed
 from patchstudy.report import files, results
 from patchstudy.report.text import for_mail, text
 from patchstudy.study import Study, hide, open_study
@@ -71,7 +72,8 @@ def verify(folder: Path, data: Path | None = None) -> Verified:
     told = _told(folder)
     source = data or _source(folder)
     hidden = told["provenance"].get("hidden_names", 0) > 0
-    study = hide(open_study(source), wanted=hidden)
+    with parsed.unused():
+        study = hide(open_study(source), wanted=hidden)
     assessment = assess(study)
     content = json.loads(results.written(assessment))
     differences = [*_inputs(told["provenance"], study)]
