@@ -128,19 +128,29 @@ PASTED = [
     "iperf2/v218-text-tcp-dualtest-d.txt",
     "netperf/v270-omni-human-O.txt",
     "netperf/v270-tcp_stream-4-parallel-concat.txt",
+    "ntttcp/tcp-receiver.txt",
     "nuttcp/v612-tcp-v.txt",
+    "ping/iputils-20221126-loss30.txt",
     "qperf/v0411-tcp_bw_lat.txt",
+    "trex/wrapper-log.txt",
+    "uperf/v1-rr-tcp.txt",
     "wrk/v410-latency.txt",
 ]
+
+
+def each(text, mark):
+    """Put a mark before every line; a carriage return is no line end."""
+    return "".join(f"{mark}{line}\n" for line in text.rstrip("\n").split("\n"))
+
+
 AROUND = {
-    "indent": lambda text: "".join(f"    {line}\n" for line in text.splitlines()),
+    "indent": lambda text: each(text, "    "),
+    "tab": lambda text: each(text, "\t"),
     "fence": lambda text: f"# Results\n\n```\n{text}\n```\n",
     "page": lambda text: f"<p>\n<pre>\n{text}\n</pre>\n",
-    "mail": lambda text: "".join(f"> {line}\n" for line in text.splitlines()),
+    "mail": lambda text: each(text, "> "),
     "shell": lambda text: f"root@dut:~# tool -x\n{text}\nroot@dut:~# \n",
-    "stamps": lambda text: "".join(
-        f"[2026-01-01 10:00:00] {line}\n" for line in text.splitlines()
-    ),
+    "stamps": lambda text: each(text, "[2026-01-01 10:00:00] "),
     "no-break": lambda text: text.replace("  ", "\u00a0 "),
 }
 
@@ -160,6 +170,12 @@ def test_a_paste_that_was_cleaned_says_so(tmp_path):
     text = (FOLDER / "qperf/v0411-tcp_bw_lat.txt").read_text(encoding="utf-8")
     path.write_text(AROUND["fence"](text), encoding="utf-8")
     assert "paste" in [one.code for one in load(path).caveats]
+
+
+def test_a_file_that_is_refused_with_marks_and_without_gives_its_own_reason():
+    text = each('{"start": {"connected": [], "version": "iperf 3.12"}, "x": [1,', "> ")
+    with pytest.raises(CaptureError, match="not JSON"):
+        loaders.load_raw(RawFile.of(Path("run.json"), text.encode()))
 
 
 def test_an_empty_file_is_refused(tmp_path):

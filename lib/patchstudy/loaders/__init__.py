@@ -433,7 +433,7 @@ def load_raw(raw: RawFile) -> Capture:
     name, bare = _recognised(raw)
     refuse_long_lines(raw)
     try:
-        found = _clocked(plausible.checked(LOADERS[name].load(bare)))
+        found, bare = _loaded(name, raw, bare)
         return found if bare is raw else _noted(found, _PASTE)
     except (csv.Error, OverflowError, RecursionError) as error:
         raise CaptureError(raw.path, f"{_TOO_LARGE} ({error})") from error
@@ -441,6 +441,23 @@ def load_raw(raw: RawFile) -> Capture:
         if "integer string conversion" not in str(error):  # Python's limit of digits
             raise
         raise CaptureError(raw.path, _TOO_LARGE) from error
+
+
+def _loaded(name: str, raw: RawFile, bare: RawFile) -> tuple[Capture, RawFile]:
+    """Load a file; one that is refused once more without the marks of every line."""
+    loader = LOADERS[name]
+    try:
+        return _clocked(plausible.checked(loader.load(bare))), bare
+    except CaptureError:
+        if bare is not raw or len(raw.data) > _LARGEST_PASTE or b"\0" in raw.data:
+            raise
+        text = paste.unmarked(raw.text)
+        if text == raw.text.replace("\r\n", "\n"):
+            raise
+        bare = RawFile(path=raw.path, data=text.encode(), digest=raw.digest)
+        if not loader.sniff(bare):
+            raise
+        return _clocked(plausible.checked(loader.load(bare))), bare
 
 
 def _clocked(capture: Capture) -> Capture:

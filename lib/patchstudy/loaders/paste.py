@@ -65,10 +65,19 @@ def cleaned(text: str) -> str:
     if any(map(_FENCE.match, lines)):
         lines = list(_fenced(lines))
     lines = ["" if _SHELL.match(line) else line for line in lines]
+    return textwrap.dedent("\n".join(_unmarked(lines)))
+
+
+def unmarked(text: str) -> str:
+    """Return the text without the quote marks or time stamps that every line has."""
+    return "\n".join(_unmarked(text.replace("\r\n", "\n").split("\n")))
+
+
+def _unmarked(lines: list[str]) -> list[str]:
     for mark in (_QUOTES, _STAMP):
         if all(mark.match(line) for line in lines if line.strip()):
             lines = [mark.sub("", line, count=1) for line in lines]
-    return textwrap.dedent("\n".join(lines))
+    return lines
 
 
 def _fenced(lines: list[str]) -> Iterator[str]:

@@ -32,7 +32,10 @@ def sniff(raw: RawFile) -> bool:
     if any(_sample(line, top[at + 1 : at + 2]) for at, line in enumerate(top)):
         return True
     tabs = [line for line in top[:200] if line.startswith(b"\t")]
-    frames = sum(INDENTED.match(line) is not None for line in tabs)
+    frames = sum(
+        INDENTED.match(line) is not None and b" bytes from " not in line  # of ping
+        for line in tabs
+    )
     return frames > 2 and frames > 0.7 * len([line for line in top[:200] if line])
 
 
