@@ -179,6 +179,16 @@ def test_the_json_has_the_time_of_any_locale(time):
     assert {one.end_s for one in capture.measurements} == {None, 1.0, 2.0}
 
 
+def test_interrupts_by_cpu_alone_give_no_metric_and_are_no_error():
+    head = "CPU        0/s        8/s\n"
+    row = "0       1.00       2.00\n"
+    capture = read(
+        BANNER + f"10:00:00  {head}10:00:02  {row}\nAverage:  {head}Average:  {row}"
+    )
+    assert not capture.measurements
+    assert "cpu-absent" in codes(capture)
+
+
 def test_the_average_of_the_text_is_its_own():
     capture = golden_text("cap-de_DE-PALL.txt")
     assert whole(capture, "cpu_softirq") == 0.2673

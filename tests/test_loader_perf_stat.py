@@ -225,6 +225,33 @@ def test_of_grouped_digits_alone_the_mark_is_known_from_two_groups():
     assert value(capture, "page-faults") == 1073
 
 
+STARTED = "# started on Tue Dec  1 02:49:10 2026\n\n"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "{},,page-faults,900,100.00,,\n",
+        (
+            '{{"counter-value" : "{}.000000", "unit" : "", "event" : "page-faults",'
+            ' "event-runtime" : 900, "pcnt-running" : 100.00}}\n'
+        ),
+    ],
+    ids=["fields", "JSON"],
+)
+def test_reports_of_append_are_told_apart_by_their_first_line(row):
+    capture = read(STARTED + row.format(5) + STARTED + row.format(7))
+    assert value(capture, "page-faults", report="1") == 5
+    assert value(capture, "page-faults", report="2") == 7
+
+
+def test_what_a_program_printed_above_is_left_out():
+    row = "5,,page-faults,900,100.00,,\n7,,faults,900,100.00,,\n"
+    assert values(read("sleep: Terminated\n" + row)) == {"page-faults": 5, "faults": 7}
+    json_row = '{"counter-value" : "5.0", "unit" : "", "event" : "page-faults"}\n'
+    assert values(read("sleep: Terminated\n" + json_row)) == {"page-faults": 5}
+
+
 def test_an_event_that_was_not_counted_in_one_interval_has_no_sum():
     first = "  1.000000001,5,,cycles,9,100.00,,\n"
     capture = read(f"{first}  2.000000001,<not counted>,,cycles,0,0.00,,\n")

@@ -94,3 +94,20 @@ def test_the_corpus_gives_its_values(shared):
             assert whole(found, f"event:{column}") == float(wanted[column]), name
         assert found.facts["columns"] == wanted["columns"]
         assert found.facts["number_of_cpus"] == wanted["rows"] - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "mean"),
+    [
+        pytest.param("PkgWatt\n12\n14\n", "PkgWatt", 13, id="--show PkgWatt"),
+        pytest.param("Busy%\tIRQ\n1\t20\n3\t40\n", "IRQ", 30, id="two columns"),
+        pytest.param("CPU\tCPU%c6\n-\t20\n0\t40\n", "CPU%c6", 20, id="no frequency"),
+    ],
+)
+def test_any_columns_of_turbostat_are_read(text, column, mean):
+    assert whole(read(text), f"event:{column}") == mean
+
+
+@pytest.mark.parametrize("text", ["CPU\tIRQ\n-\t20\n", "Busy% is high\n1 2 3\n"])
+def test_a_table_without_a_column_of_turbostat_is_not_its(text):
+    assert not turbostat.sniff(RawFile.of(Path("run.txt"), text.encode()))

@@ -177,6 +177,41 @@ def test_ethtool_output_of_two_calls_is_told_apart():
     assert value(capture, "event:drops", section="2") == 3
 
 
+GROUPS = """\
+[ {
+        "ifname": "eth0",
+        "eth-phy": {},
+        "eth-mac": { "FramesReceivedOK": 7 },
+        "rmon": {
+            "rx-pktsNtoM": [
+                { "low": 0, "high": 64, "val": 1 },
+                { "low": 65, "high": 127, "val": 2 },
+                { "low": 1024, "high": 0, "val": 3 } ]
+        } } ]
+"""
+GROUPS_TEXT = """\
+Standard stats for eth0:
+eth-mac-FramesReceivedOK: 7
+rx-rmon-etherStatsPkts64Octets: 1
+rx-rmon-etherStatsPkts65to127Octets: 2
+rx-rmon-etherStatsPkts1024toMaxOctets: 3
+"""
+
+
+def test_ethtool_groups_are_the_same_as_text_and_as_json():
+    told = read("ethtool_s", GROUPS_TEXT).measurements
+    assert read("ethtool_s", GROUPS).measurements == told
+    assert {one.labels["interface"] for one in told} == {"eth0"}
+
+
+@pytest.mark.parametrize(
+    "text", ["Standard stats for eth0:\n", '[ { "ifname": "eth0", "eth-phy": {} } ]\n']
+)
+def test_groups_without_a_counter_are_not_zero(text):
+    with pytest.raises(CaptureError, match="the driver offers no"):
+        read("ethtool_s", text)
+
+
 def test_ethtool_names_a_line_that_is_no_counter():
     with pytest.raises(CaptureError, match=r"file:2: 'rx: many' is not a name"):
         read("ethtool_s", "NIC statistics:\n     rx: many\n")
@@ -295,3 +330,16 @@ def test_a_counter_that_stands_twice_is_refused():
 )
 def test_what_is_not_a_plain_counter_file(text):
     assert not LOADERS["counters"].sniff(RawFile.of(Path("file"), text.encode()))
+
+
+def test_the_colours_of_a_terminal_are_no_part_of_the_text(tmp_path):
+    path = tmp_path / "link.txt"
+    path.write_text(
+        "1: \x1b[36mlo: \x1b[0m<LOOPBACK,UP> mtu 65536 qdisc noqueue state UNKNOWN\n"
+        "    link/loopback \x1b[33m00:00:00:00:00:00\x1b[0m brd 00:00:00:00:00:00\n"
+        "    RX:  bytes packets errors dropped  missed   mcast\n"
+        "            64       2      0       0       0       0\n"
+        "    TX:  bytes packets errors dropped carrier collsns\n"
+        "            64       2      0       0       0       0\n"
+    )
+    assert value(load(path), "event:rx_bytes", interface="lo") == 64

@@ -107,15 +107,17 @@ def _from_text(raw: RawFile) -> Capture:
     else:
         sysstat.add_counts(told, reading)
     sysstat.doubts(told, reading)
-    if not any(sheet.average or sheet.samples for sheet in told.sheets):
+    rows = any(sheet.average or sheet.samples for sheet in told.sheets)
+    if not rows and not told.passed_over:
         raise CaptureError(raw.path, "holds no row of a table; was it cut short?")
+    timed = told.sheets and not told.since_boot
     if not told.sheet("CPU", "%idle"):
         reading.note("cpu-absent", "no table of CPU shares; call mpstat with -u")
     return Capture(
         path=raw.path,
         sha256=raw.digest,
         tool="mpstat",
-        workload={"duration_s": None if told.since_boot else told.sheets[0].seconds},
+        workload={"duration_s": told.sheets[0].seconds if timed else None},
         measurements=tuple(reading.measurements),
         facts=facts,
         caveats=tuple(reading.caveats),
@@ -341,9 +343,12 @@ def _caveats(n_records: int, *, cut: bool) -> Iterator[Caveat]:
         )
         yield _note("cut-short", text, "Stop mpstat with SIGINT, which ends the file.")
     if n_records == 1:
-        text = "one record only, taken as 1 s; without an interval it is since boot"
-        yield _note(
-            "length-unknown", text, "Call mpstat with an interval, as in -o JSON 1."
+        yield Caveat(
+            code="length-unknown",
+            severity=Severity.DOUBT,
+            text="one record only, taken as 1 s; where mpstat was called without an"
+            " interval it is since boot, which the JSON does not tell",
+            todo="Call mpstat with an interval, as in -o JSON 1 10.",
         )
 
 

@@ -57,10 +57,13 @@ def unindented(text: str, first: re.Pattern[str]) -> str:
 def cleaned(text: str) -> str:
     """Return the text without what pages, mails, logs and shells put around it.
 
+    Colours and other escape codes of a terminal go too.
+
     Lines outside of fences are emptied where there are any, and those of a shell;
     quote marks, time stamps and indent go where every line has them. A line keeps its
     number.
     """
+    text = _ESCAPES.sub("", text) if "\x1b" in text else text
     lines = text.replace("\r\n", "\n").split("\n")
     if any(map(_FENCE.match, lines)):
         lines = list(_fenced(lines))

@@ -35,8 +35,10 @@ def fits(raw: RawFile) -> bool:
     perf writes no line with the names of the columns; a table that has one is not its.
     """
     rows = _rows(head_lines(raw))[:10]
-    named = bool(rows) and not re.search(r"\d|<not", rows[0])
-    return not named and _separator(rows) is not None
+    separator = _separator(rows)
+    if separator is None:
+        return False
+    return separator not in rows[0] or re.search(r"\d|<not", rows[0]) is not None
 
 
 def output(raw: RawFile) -> perf_row.Output:
@@ -49,10 +51,12 @@ def output(raw: RawFile) -> perf_row.Output:
     """
     found = perf_row.Output()
     separator = _separator(_rows([line for _, line in lines(raw)])[:10])
+    report = 1
     for number, line in lines(raw):
         if _HEADER.fullmatch(line):
             if line.startswith("perf version "):
                 found.facts["version"] = line.split()[2]
+            report += perf_row.STARTED.match(line) is not None and bool(found.rows)
             continue
         fields = [field.strip() for field in line.split(separator or ",")]
         fields = fields[1:] if fields[0] == "summary" else fields
@@ -62,6 +66,7 @@ def output(raw: RawFile) -> perf_row.Output:
                 found.skipped.append(number)
         else:
             found.rows.append(_row(raw, number, fields, anchor))
+            found.rows[-1].report = report
     return found
 
 

@@ -20,9 +20,9 @@ _ROW = re.compile(r'\s*\{[^{}]*"(?:counter-value|metric-value)"\s*:')
 
 
 def fits(raw: RawFile) -> bool:
-    """Say whether the first line that is no comment is such an object."""
-    rows = [line for line in head_lines(raw) if not line.startswith("#")]
-    return bool(rows) and _ROW.match(rows[0]) is not None
+    """Say whether the first object is such; what a program printed stands above."""
+    rows = (line for line in head_lines(raw) if line.lstrip().startswith("{"))
+    return _ROW.match(next(rows, "")) is not None
 
 
 def output(raw: RawFile) -> perf_row.Output:
@@ -34,12 +34,18 @@ def output(raw: RawFile) -> perf_row.Output:
         If a line is not such an object.
     """
     found = perf_row.Output()
+    report = 1
     for number, line in lines(raw):
         if line.startswith("#"):
+            report += perf_row.STARTED.match(line) is not None and bool(found.rows)
+            continue
+        if not line.lstrip().startswith("{"):
+            found.skipped.append(number)
             continue
         value = _object(raw, number, line)
         if "counter-value" in value and value.get("event"):
             found.rows.append(_row(raw, number, value))
+            found.rows[-1].report = report
     return found
 
 

@@ -8,6 +8,9 @@ from typing import Final
 #: What perf prints where it has no number.
 ABSENT: Final = {"<not supported>", "<not counted>"}
 
+#: The first line of a report in a file.
+STARTED: Final = re.compile(r"# started on (\w{3} \w{3} .+\d{4})\s*")
+
 _CLOCKS: Final = {"cpu-clock", "task-clock"}
 _AGGREGATES: Final = (
     ("cpu", re.compile(r"CPU(\d+)")),

@@ -36,7 +36,6 @@ SOURCES: Final = {
         "intervals"
     ),
 }
-_STARTED = re.compile(r"# started on (\w{3} \w{3} .+\d{4})\s*")
 _FAILED = re.compile(
     r"event syntax error: .*|Workload failed: .*|Events (?:dis|en)abled"
     r"|perf_event_attr:"
@@ -51,8 +50,8 @@ def sniff(raw: RawFile) -> bool:
     top = head_lines(raw)
     if not top:
         return False
-    known = (perf_text.TITLE, perf_text.INTERVALS, _STARTED)
-    if _FAILED.fullmatch(top[0]) or _STARTED.fullmatch(top[0]):
+    known = (perf_text.TITLE, perf_text.INTERVALS, perf_row.STARTED)
+    if _FAILED.fullmatch(top[0]) or perf_row.STARTED.fullmatch(top[0]):
         return True
     if any(pattern.fullmatch(line) for line in top for pattern in known):
         return True
@@ -158,7 +157,7 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 def _facts(raw: RawFile, output: perf_row.Output) -> dict[str, object]:
     """Return what the file says beside the counts."""
-    started = _STARTED.match(raw.head)
+    started = perf_row.STARTED.match(raw.head)
     when = {"started_local": started[1].strip()} if started else {}
     units = {row.event: row.unit for row in output.rows if row.unit}
     spread = {

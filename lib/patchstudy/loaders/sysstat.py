@@ -191,6 +191,8 @@ class Report:
         First columns of the tables that could not be read and give no metric.
     core
         Whether only tables that give a metric are read.
+    passed_over
+        Whether there were rows of tables that are not read.
     """
 
     raw: RawFile
@@ -200,6 +202,7 @@ class Report:
     since_boot: bool = False
     restarted: bool = False
     unread: dict[str, None] = field(default_factory=dict)
+    passed_over: bool = False
 
     def sheet(self, key: str, column: str) -> Sheet | None:
         """Return the table with this key that has the column."""
@@ -429,6 +432,7 @@ def _take(
 ) -> None:
     """Add a row to its table."""
     if not draft.readable:
+        told.passed_over = True
         return
     try:
         name, values = _plain_row(draft, line[1]) or _row(

@@ -28,6 +28,15 @@ from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, RawFile
 
 _PLACES: Final = ("Package", "Die", "Node", "Core", "CPU", "APIC", "X2APIC")
+#: Columns that no other tool has.
+_COLUMNS: Final = re.compile(
+    r"(?:Avg|Bzy|TSC|Unc|GFX|SAM)\w*MHz|%?Busy%?|(?:CPU|Pkg|Mod)%p?c\d+|(?:Core|CPU|Pkg)Tmp"
+    r"|(?:Pkg|Cor|RAM|GFX|Sys)(?:Watt|_J)|(?:PKG|RAM)_%|GFX%rc6|SAM%mc6|Totl%C0|Any%C0"
+    r"|GFX%C0|CPUGFX%|LLC%hit|LLCkRPS|CoreThr|CoreCnt|PkgCnt"
+)
+_COMMON: Final = re.compile(
+    r"IRQ|NMI|SMI|IPC|usec|Time_Of_Day_Seconds|POLL[%+-]?|C\d+\w*[%+-]?|Die%c6|CPU_LPI|SYS_LPI"
+)
 _CLOCK: Final = ("Time_Of_Day_Seconds", "usec")
 _NUMBER: Final = re.compile(r"-?\d{1,18}(?:\.\d{1,6})?|0x[0-9a-f]+")
 _PER_CPU: Final = ("Busy%", "Bzy_MHz")
@@ -89,7 +98,14 @@ class _Table:
 
 
 def _is_head(words: Sequence[str]) -> bool:
-    return "Bzy_MHz" in words and ("Busy%" in words or "%Busy" in words)
+    """Say whether the words are columns, with one at least of turbostat alone."""
+    own = sum(_COLUMNS.fullmatch(word) is not None for word in words)
+    if own > 2:
+        return True
+    others = (word for word in words if not _COLUMNS.fullmatch(word))
+    return bool(own) and all(
+        one in _PLACES or _COMMON.fullmatch(one) is not None for one in others
+    )
 
 
 def _tables(raw: RawFile) -> list[_Table]:
