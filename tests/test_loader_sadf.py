@@ -197,3 +197,20 @@ def test_pairs_of_a_battery_are_left_out():
         "vm\t1\t2026-11-30 14:17:17 UTC\tbus3\tmanufact\n"
     )
     assert {one.metric for one in read(text).measurements} == {"cpu_busy"}
+
+
+def test_a_second_record_of_one_time_does_not_replace_the_first():
+    again = "vm;0;2026-11-30 14:00:03 UTC;-1;99,00;0,00;0,00;0,00;0,00;1,00\n"
+    assert read(ROWS + again).measurements == read(ROWS).measurements
+    pairs = "vm\t{}\t2026-11-30 14:00:02 UTC\t-\tcswch/s\t{}\n"
+    capture = read(pairs.format(2, "10.00") + pairs.format(0, "99.00"))
+    assert whole(capture, "context_switches") == 20
+
+
+def test_the_sum_of_interrupts_is_read_where_the_cpus_are_told():
+    pairs = "vm\t2\t2026-11-30 14:00:02 UTC\tsum\tall\t841.00\n"
+    assert whole(read(pairs), "interrupts") == 1682
+    rows = "# hostname;interval;timestamp;INTR;CPU*\n"
+    capture = read(rows + "vm;2;2026-11-30 14:00:02 UTC;sum;841.00\n")
+    assert not capture.measurements
+    assert "tables-unread" in codes(capture)

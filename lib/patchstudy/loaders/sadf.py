@@ -52,6 +52,9 @@ _TABLES: Final = {
 _PERCENTS: Final = {"ifutil-percent": "%ifutil"}
 _NOT_RATES: Final = {"blg_len"}
 _ASIDE: Final = re.compile(r"^\S+[;\t]-1[;\t][^;\t]*[;\t](LINUX-RESTART|COM\b)")
+#: Column of ``-d -- -I`` that stands for every CPU that was asked for; which, is not
+#: told.
+_ANY_CPU: Final = "CPU*"
 #: Fields of ``-p`` that are of an interface.
 _OF_INTERFACE: Final = re.compile(
     r"[rt]x(?:pck|kB|cmp|mcst|err|drop|carr|fram|fifo)/s|coll/s|%ifutil"
@@ -348,6 +351,11 @@ def _fields(
         )
     stamp = _stamp(raw, words[1], words[2], where)
     key = next((one for one in columns if one in sysstat.KEYS), "")
+    if stamp.length_s <= 0:  # a second record of one time
+        return
+    if key == "INTR" and _ANY_CPU in columns:
+        tables.unread[key] = None
+        return
     try:
         _counted(raw, len(words), len(columns) + 3, where)
         row = dict(zip(columns, words[3:], strict=True))
@@ -374,6 +382,12 @@ def _pair(raw: RawFile, match: re.Match[str], where: str, tables: _Tables) -> No
     """Add a line of ``-p``: interval, time, device, field, value."""
     interval, time, device, column, text = match.groups()
     stamp = _stamp(raw, interval, time, where)
+    if stamp.length_s <= 0:  # a second record of one time
+        return
+    if device == "sum" and column in {"all", "intr/s"}:
+        rate = sysstat.number(raw, text or "", where)
+        tables.add(("INTR", "intr/s"), stamp, "sum", {"intr/s": rate})
+        return
     cpu = re.fullmatch(r"cpu(\d+)|all", device)
     known = cpu or device == "-" or _OF_INTERFACE.fullmatch(column)
     if not known or column in sysstat.KEYS:
