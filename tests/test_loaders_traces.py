@@ -74,6 +74,32 @@ def test_calls_of_a_task_that_went_away_are_not_those_of_the_next():
     assert ("inner",) in own
 
 
+REPORTED = """\
+cpus=2
+   <idle>-0     [001]   100.000010: funcgraph_entry:        0.500 us   |  first();
+   iperf3-12    [000]   100.000020: funcgraph_entry:                   |  outer() {
+   <idle>-0     [001]   100.000021: funcgraph_entry:        1.500 us   |  inner();
+   iperf3-12    [001]   100.000022: funcgraph_entry:        2.500 us   |    inner();
+   iperf3-12    [001]   100.000030: funcgraph_exit:       + 10.000 us  |  }
+"""
+
+
+def test_calls_that_trace_cmd_reports_are_of_their_task():
+    raw = RawFile.of(Path("run.txt"), REPORTED.encode())
+    assert not LOADERS["ftrace"].sniff(raw)
+    capture = read("ftrace_graph", REPORTED)
+    assert values(capture, "calls:inner") == {"": 2}
+    assert values(capture, "call_time:inner")[""] == pytest.approx(2e-6)
+    own = {one.frames: one.weight for one in capture.profiles[0].stacks}
+    assert own["outer",] == pytest.approx(7500)
+    assert own["inner",] == pytest.approx(1500)
+
+
+def test_events_that_trace_cmd_dropped_are_a_doubt():
+    capture = read("ftrace_graph", REPORTED + "CPU:1 [12 EVENTS DROPPED]\n")
+    assert "events-lost" in codes(capture)
+
+
 def test_an_end_without_a_beginning_counts_where_it_is_named():
     text = GRAPH + " 2) ! 140.417 us  |      } /* __schedule */\n 2)   1.5 us    |  }\n"
     capture = read("ftrace_graph", text)
@@ -353,3 +379,32 @@ def test_calls_of_another_name_are_named():
     delta = difference(*(read("counters", text) for text in texts))
     assert values(delta, "call_time:fill")[""] == pytest.approx(2e-6)
     assert values(delta, "calls:fill") == {"": 2}
+
+
+QUIET = "     9.85%  python3  libpython3.11.so.1.0  [.] _PyEval_EvalFrameDefault\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("\n" + QUIET + QUIET, "without the names of its columns", id="-q"),
+        pytest.param(
+            "    10.35%     0.00%  python  [unknown]  [k] 0x0\n            |\n",
+            "without the names of its columns",
+            id="-q with chains",
+        ),
+        pytest.param(
+            "\nAggregated stats:\n           TOTAL events:       4048\n",
+            "no shares of symbols",
+            id="--stats",
+        ),
+        pytest.param(
+            "#  pid  tid  ppid  comm\n     0    0    -1 |swapper\n",
+            "no shares of symbols",
+            id="--tasks",
+        ),
+    ],
+)
+def test_reports_of_perf_without_a_table_say_what_to_call(text, problem):
+    with pytest.raises(CaptureError, match=problem):
+        read("perf_report", text)

@@ -39,8 +39,9 @@ def sniff(raw: RawFile) -> bool:
     lines = [one for one in raw.data[:8192].split(b"\n")[:60] if one.strip()]
     lines = [one for one in lines if one[:1] != b"#" and not HEADERS.match(one)]
     fitting = sum(bool(EVENT.fullmatch(one.rstrip(b"\r"))) for one in lines)
-    graphs = sum(b"|" in one and b"us |" in one for one in lines)
-    return 0 < len(lines) <= 2 * fitting and graphs == 0
+    graphs = sum(b"us |" in one and b" funcgraph_e" not in one for one in lines)
+    calls = sum(b" funcgraph_e" in one for one in lines)
+    return 0 < len(lines) <= 2 * fitting and graphs == 0 and 2 * calls <= len(lines)
 
 
 def load(raw: RawFile) -> Capture:

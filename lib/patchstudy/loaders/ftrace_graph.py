@@ -3,7 +3,9 @@
 ``print_graph_function`` and its kin in kernel/trace/trace_functions_graph.c: per line
 CPU, perhaps time and task, a duration with its mark (``+ ! # * @ $``), then ``f();`` of
 a leaf, ``f() {`` and its ``}``, which has the duration of the whole call. A line of the
-mark ``#`` is no comment. Interrupts and switches of tasks stand between.
+mark ``#`` is no comment. Interrupts and switches of tasks stand between. ``trace-cmd
+report`` prints the same as events ``funcgraph_entry`` and ``funcgraph_exit``; other
+events among them are passed over.
 
 ``calls:<function>``: how often a call ended or, without a duration, began;
 ``call_time:<function>``: mean duration of those that ended in the file, with all that
@@ -28,6 +30,12 @@ _ROW: Final = re.compile(
     r"(?:[-.a-zA-Z0-9]{4,5}\s*+\|)?\s*+[+!#*@$]?\s*+(?:(?P<us>\d+(?:\.\d+)?) us)?\s*+\|"
     r"(?P<body>.*)"
 )
+_EVENT: Final = re.compile(
+    r"\s*+(?P<task>\S.*?-(?P<pid>\d+))\s++(?:\([-\d ]+\)\s++)?\[(?P<cpu>\d{1,5})\]\s++"
+    r"(?:[-.a-zA-Z0-9]{4,5}\s++)?(?P<time>\d+\.\d+):\s++funcgraph_(?:entry|exit):\s*+"
+    r"[+!#*@$]?\s*+(?:(?P<us>\d+(?:\.\d+)?) us)?\s*+\|(?P<body>.*)"
+)
+_HEADERS: Final = re.compile(r"cpus=\d+|version = \d+|CPU \d+ is empty|\S+\.dat:?")
 _CALL: Final = re.compile(
     r"(?P<name>[A-Za-z_.$][\w.$]*)(?: \[[\w-]+\])?\(.*?\)(?P<end>;| \{)"
 )
@@ -35,7 +43,9 @@ _END: Final = re.compile(r"\}(?: /\* (?P<name>[\w.$]+).*)?")
 _SWITCH: Final = re.compile(
     r"\s*(?P<cpu>\d+)\)\s+(?P<old>\S.*?)(?<!\s)\s++=>\s++(?P<new>\S.*)"
 )
-_LOST: Final = re.compile(r"CPU:\d+ \[LOST (?:(\d{1,18}) )?EVENTS\]")
+_LOST: Final = re.compile(
+    r"CPU:\d+ \[(?:LOST (?:(\d{1,18}) )?EVENTS|(?:(\d{1,18}) )?EVENTS DROPPED)\]"
+)
 _ENTRIES: Final = re.compile(r"# entries-in-buffer/entries-written: (\d+)/(\d+)")
 _RULE: Final = re.compile(r"\s*-{10,}\s*|\s*+[+!]?\s*+\|?\s*+(?:=++>|<=+) \|?")
 _IRQ: Final = re.compile(r"\s*(?:=+>|<=+)\s*\|?.*")
@@ -70,6 +80,8 @@ def sniff(raw: RawFile) -> bool:
         return True
     top = [one for one in raw.head.split("\n")[:60] if one.strip()][:-1]
     body = [one for one in top if not one.startswith("# ") and one != "#"]
+    if sum(" funcgraph_e" in one for one in body) * 2 > len(body):
+        return any(map(_EVENT.fullmatch, body))
     rows = [found for one in body if (found := _ROW.fullmatch(one)) and _known(found)]
     return len(body) > 1 and 2 * len(rows) > len(body)
 
@@ -105,18 +117,25 @@ def load(raw: RawFile) -> Capture:
 
 
 def _line(trace: _Trace, opened: dict[str, list[_Open]], line: str) -> None:
-    """Read one line; ``opened`` has the calls that have begun, by CPU."""
-    if found := _ROW.fullmatch(line):
+    """Read one line; ``opened`` has the calls that have begun, by CPU or by task."""
+    if " funcgraph_e" in line and (found := _EVENT.fullmatch(line)):
+        idle = found["cpu"] if found["pid"] == "0" else ""
+        _row(trace, opened.setdefault(found["task"] + idle, []), found)
+    elif found := _ROW.fullmatch(line):
         _row(trace, opened.setdefault(found["cpu"], []), found)
     elif switch := _SWITCH.fullmatch(line):
         trace.switches += 1
         opened.pop(switch["cpu"], None)  # the calls of another task
     elif lost := _LOST.search(line):
         trace.gaps += 1
-        trace.lost += int(lost[1] or 0)
+        trace.lost += int(lost[1] or lost[2] or 0)
         opened.clear()
-    elif line.strip() and not line.startswith("#") and not _RULE.fullmatch(line):
+    elif line.strip() and not line.startswith("#") and not _aside(line):
         trace.odd.append(line.strip()[:60])
+
+
+def _aside(line: str) -> bool:
+    return bool(_RULE.fullmatch(line) or _HEADERS.fullmatch(line.strip()))
 
 
 def _row(trace: _Trace, stack: list[_Open], found: re.Match[str]) -> None:

@@ -8,9 +8,11 @@ a column has it: ``Samples: 2K`` is rounded and not used.
 
 What a report hides is a caveat: rows below ``--percent-limit`` are not there, so a
 symbol that is absent may have any share below it; percentages may be of a part only.
-Call graphs are not read; ``perf script`` has the stacks.
+Call graphs are not read; ``perf script`` has the stacks. ``-q`` leaves out the names
+of the columns, ``--stats``, ``--tasks`` and ``--mmaps`` have other tables: refused.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -18,7 +20,7 @@ from patchstudy.errors import CaptureError
 from patchstudy.loaders import perf_table
 from patchstudy.loaders.perf_table import Section, percents, symbol
 from patchstudy.loaders.reading import Reading
-from patchstudy.loaders.text import line_end
+from patchstudy.loaders.text import head_lines, line_end
 from patchstudy.records import Capture, RawFile
 
 _NUMBERS: Final = frozenset(
@@ -26,18 +28,30 @@ _NUMBERS: Final = frozenset(
 )
 _PLACES: Final = frozenset({"Command", "Shared Object", "CPU", "Tid"})
 _RESOLUTION: Final = 1e-4
+_QUIET: Final = re.compile(r"\s+\d+\.\d\d%  (?:\s*\d+\.\d\d%  )?.*\[[.kguH]\] \S.*")
+_OTHERS: Final = re.compile(r"\s*(?:Aggregated stats:|# +pid +tid +ppid +comm)\s*\n")
 #: Rounded shares of all rows may add up to a little less than 1.
 _ALL: Final = 0.985
 
 
 def sniff(raw: RawFile) -> bool:
-    """Say whether a line names the columns of a report."""
+    """Say whether a line names the columns of a report, or it is one without them."""
+    if _quiet(raw) or _OTHERS.match(raw.head):
+        return True
     told = "# Samples: " in raw.text[:65536]
     return told and perf_table.named(raw, ("Overhead", "Children", "Samples", "Self"))
 
 
 def load(raw: RawFile) -> Capture:
     """Read the shares of every event."""
+    if _OTHERS.match(raw.head):
+        problem = "no shares of symbols; call perf report without --stats or --tasks"
+        raise CaptureError(raw.path, problem)
+    if _quiet(raw):
+        problem = (
+            "a table without the names of its columns; call perf report without -q"
+        )
+        raise CaptureError(raw.path, problem)
     out = Reading()
     found = list(perf_table.sections(raw))
     if not any(one.columns for one in found):
@@ -58,6 +72,10 @@ def load(raw: RawFile) -> Capture:
         },
         caveats=(*out.caveats, *line_end(raw)),
     )
+
+
+def _quiet(raw: RawFile) -> bool:
+    return _QUIET.fullmatch(next(iter(head_lines(raw)), "")) is not None
 
 
 def _section(out: Reading, section: Section) -> None:
