@@ -33,9 +33,9 @@ from patchstudy.loaders.reading import Reading
 from patchstudy.loaders.text import line_end
 from patchstudy.records import Capture, RawFile
 
-#: The first line of the head, the second, in any language: five groups, then as many
-#: names of columns as there are in every version.
-_GROUPS: Final = re.compile(r"^-*[^\W\d]\S*?-* (?: ?-+[^\s-]+-+){4} ?-+[^\s-]")
+#: The first line of the head names five groups at least, in any language, between
+#: dashes; the second has as many names of columns as there are in every version.
+_GROUP: Final = re.compile(r"[^\s-]+")
 _WORDS: Final = re.compile(r"^ *[^\W\d]+(?: +[^\W\d]+){15,18}$")
 _DISK: Final = re.compile(r"^disk-? +-+\w+-+ ")
 _NAMES: Final = re.compile(
@@ -54,8 +54,16 @@ def sniff(raw: RawFile) -> bool:
     lines = plain_head(raw)
     if not lines:
         return False
-    groups = _GROUPS.match(lines[0]) or _DISK.match(lines[0])
-    return bool(groups) or any(_NAMES.match(line) for line in lines[:2])
+    if _DISK.match(lines[0]) or any(map(_NAMES.match, lines[:2])):
+        return True
+    return _is_groups(lines[0]) and (len(lines) == 1 or bool(_WORDS.match(lines[1])))
+
+
+def _is_groups(line: str) -> bool:
+    """Say whether a line has names between dashes, as the first of a head."""
+    if line.count("---") < 4 or any(map(str.isdecimal, line)):
+        return False
+    return 5 <= len(_GROUP.findall(line)) <= 12
 
 
 def load(raw: RawFile) -> Capture:
