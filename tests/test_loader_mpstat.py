@@ -162,6 +162,13 @@ def test_the_text_is_read_in_every_locale(start, end, average):
     assert {one.end_s for one in capture.measurements} == {None, 2.0}
 
 
+def test_two_intervals_of_one_second_are_told_apart_at_once():
+    head, rows, average = PLAIN.partition("\n\n")[0], *PLAIN.split("\n\n")[1:]
+    found = mpstat_plain.read("\n\n".join([head, rows, rows, average]))
+    assert [one.end_s for one in found.records] == [1, 2]
+    assert all(one.cpus.keys() == {"all", "0"} for one in found.records)
+
+
 def test_a_thousand_cpus_are_of_one_interval():
     shares = "    1.00    0.00    2.00    3.00    0.00    4.00    0.00   90.00\n"
     rows = "".join(f"10:00:02    {cpu:>4}{shares}" for cpu in (9, 1000, 1001))

@@ -82,9 +82,9 @@ def _tables(
     seen: set[str] = set()
     place, latest = "", average
     for when, cpu, numbers in rows:
-        if when.rstrip() != place:
+        if when.rstrip() != place or cpu in seen:  # two may share a second
             row = sysstat.time_of(when)
-            if row is None:
+            if row is None or (row[0] is None and average):
                 return None
             place, seen = when.rstrip(), set()
             latest = average if row[0] is None else {}
@@ -92,7 +92,7 @@ def _tables(
                 tables.append(latest)
                 times.append(row[0])
         shares = _shares(numbers, count)
-        if shares is None or cpu in seen:
+        if shares is None:
             return None
         seen.add(cpu)
         if shares:
