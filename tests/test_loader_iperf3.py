@@ -560,3 +560,17 @@ def test_the_first_interval_after_omitted_ones_begins_at_zero():
     interval = intervals(load_object(content), "send_rate")[0]
     assert (interval.start_s, interval.end_s) == (0.0, 0.513598)
     assert interval.value == pytest.approx(first["bytes"] * 8 / 0.513598)
+
+
+def test_losses_of_omitted_seconds_are_in_the_counts_of_old_versions():
+    content = document("v39-udp-loss.json")
+    content["end"]["sum"] |= {"lost_packets": 40, "packets": 100, "jitter_ms": 0.1}
+    assert value(load_object(content), "loss") == 0.4
+    content["start"]["test_start"]["omit"] = 1
+    capture = load_object(content)
+    assert value(capture, "loss") is None
+    assert value(capture, "throughput") is None
+    assert value(capture, "jitter") == pytest.approx(1e-4)
+    assert "loss-absent" in codes(capture)
+    content["end"]["sum"]["lost_packets"] = 0
+    assert value(load_object(content), "loss") == 0

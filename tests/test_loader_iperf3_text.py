@@ -357,3 +357,13 @@ def test_what_debugging_prints_between_the_lines_is_passed_over():
     assert iperf3_text.sniff(RawFile.of(Path("run.txt"), "\n".join(noisy).encode()))
     assert found.measurements == plain.measurements
     assert value(found, "loss") is not None
+
+
+def test_losses_of_omitted_seconds_are_in_the_one_line_of_old_versions():
+    text = (FILES / "v3011-text-udp.txt").read_text()
+    first = next(line for line in text.splitlines() if "0.00-1.00 " in line)
+    capture = load_text(text.replace(first, f"{first}  (omitted)\n{first}", 1))
+    assert value(capture, "send_rate") is not None
+    assert value(capture, "throughput") is None
+    assert value(capture, "loss") is None
+    assert "loss-absent" in codes(capture)

@@ -16,7 +16,9 @@ counters of captured runs):
 ``loss``
     UDP datagrams lost of those the receiver knows of, sum of all streams. Two faults of
     iperf3 are put right, each with a caveat: everything lost is printed as no loss, and
-    3.12 counts losses of the omitted seconds (seen by comparing with the bytes). What a
+    3.12 counts losses of the omitted seconds (seen by comparing with the bytes; a
+    client's file of 3.0 to 3.9 has no bytes to compare with: loss and throughput of
+    such a run are absent). What a
     sender with ``-R`` sent and the receiver has not yet seen is no loss.
 ``retransmits``
     The sender's TCP segments sent again, ``end.sum_sent``; absent where the sender's
@@ -674,6 +676,15 @@ def _old_udp(run: _Run, flow: _Flow, found: _Found) -> None:
             " nothing arrived; throughput and loss are absent",
             "use iperf3 3.12 or later, or count packets at the receiver",
         )
+        return
+    if flow.sending and run.omit_s and both.get("lost_packets"):
+        found.doubt(
+            "loss-absent",
+            "this version counts the losses of the omitted seconds (-O) too; loss and"
+            " throughput are absent",
+            "use the server's file, or iperf3 3.17 or later",
+        )
+        _jitter(both, flow, found)
         return
     rate = _estimate(both, found) if flow.sending else _mean_rate(flow.spans)
     _throughput(rate, flow, found)

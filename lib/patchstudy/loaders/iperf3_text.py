@@ -385,7 +385,7 @@ def _whole_run(test: _Test, flow: _Flow, reading: Reading) -> None:
     if receiver or sender:
         _sides(test, flow, (sender, receiver), reading)
     elif both and test.udp:
-        _old_udp(flow, both, reading)
+        _old_udp(test, flow, both, reading)
     else:
         reading.doubt(
             "cut-short",
@@ -501,7 +501,7 @@ def _jitter(jitter_ms: float, row: _Row, flow: _Flow, reading: Reading) -> None:
     reading.whole("jitter", jitter_ms * 1e-3, flow.labels, resolution=1e-6)
 
 
-def _old_udp(flow: _Flow, both: _Row, reading: Reading) -> None:
+def _old_udp(test: _Test, flow: _Flow, both: _Row, reading: Reading) -> None:
     """Add what 3.0 and 3.1 print in one line for both sides."""
     reading.rate("send_rate", both.rate, flow.labels, resolution=both.resolution)
     jitter_ms, lost, packets = both.datagrams or (0.0, 0, 0)
@@ -512,6 +512,15 @@ def _old_udp(flow: _Flow, both: _Row, reading: Reading) -> None:
             " nothing arrived; throughput and loss are absent",
             "use iperf3 3.12 or later, or count packets at the receiver",
         )
+        return
+    if flow.sending and lost and test.omits:
+        reading.doubt(
+            "loss-absent",
+            "this version counts the losses of the omitted seconds (-O) too; loss and"
+            " throughput are absent",
+            "use the server's file, or iperf3 3.17 or later",
+        )
+        _jitter(jitter_ms, both, flow, reading)
         return
     if 0 <= lost <= packets and packets:
         reading.doubt(
