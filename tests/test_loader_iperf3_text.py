@@ -367,3 +367,18 @@ def test_losses_of_omitted_seconds_are_in_the_one_line_of_old_versions():
     assert value(capture, "throughput") is None
     assert value(capture, "loss") is None
     assert "loss-absent" in codes(capture)
+
+
+def test_a_rate_printed_as_zero_is_no_receiver_that_got_nothing():
+    head = "[ ID] Interval  Transfer  Bitrate  Jitter  Lost/Total Datagrams\n"
+    rows = (
+        "[  5]   0.00-1.00   sec  1.19 MBytes  0.01 Gbits/sec  0.000 ms  0/850 (0%)"
+        "  sender\n"
+        "[  5]   0.00-1.00   sec   488 KBytes  0.00 Gbits/sec  0.009 ms  510/850 (60%)"
+        "  receiver\n"
+    )
+    start = "Connecting to host 192.0.2.2, port 5201\n- - - - -\n"
+    capture = load_text(start + head + rows)
+    assert value(capture, "loss") == 0.6
+    assert value(capture, "throughput") is None
+    assert "all-lost" not in codes(capture)

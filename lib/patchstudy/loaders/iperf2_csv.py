@@ -84,6 +84,11 @@ def load(raw: RawFile) -> Capture:
     for source in sources:
         labels = {"source": source} if len(sources) > 1 else {}
         _source([row for row in rows if row.source == source], labels, reading)
+    if "Server Report:" in raw.text:
+        reading.note(
+            "report-unread",
+            "the server's report below the rows is text (iperf 2.0) and is not read",
+        )
     if any(row.time.startswith("1970") for row in rows):
         reading.note("clock-unknown", "the time in the rows is 1970: iperf set none")
     else:
