@@ -531,7 +531,8 @@ def test_the_servers_report_below_the_rows_is_named():
     text = (  # iperf 2.0.14a -u -y C
         "20261201033452,127.0.0.1,45801,127.0.0.1,5622,3,0.0-2.0,2503486,10005289,0.000,"
         "0,-1,-0.000,0\n[  3] Sent 1705 datagrams\n[  3] Server Report:\n"
-        "[  3] 0.0000-2.0016 sec  2.39 MBytes  10.0 Mbits/sec   0.001 ms    0/ 1704 (0%)\n"
+        "[  3] 0.0000-2.0016 sec  2.39 MBytes  10.0 Mbits/sec   0.001 ms    0/ 1704"
+        " (0%)\n"
     )
     capture = iperf2_csv.load(RawFile.of(Path("run.csv"), text.encode()))
     assert {"report-unread", "receiver-unknown"} <= {o.code for o in capture.caveats}
