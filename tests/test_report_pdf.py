@@ -215,7 +215,14 @@ def test_only_so_many_rows_and_lines_go_on_paper(tmp_path):
     ("longest", "size"), [(20, 8.5), (45, 8.5), (48, 8.0), (60, 7.5), (999, 7.5)]
 )
 def test_letters_shrink_as_a_table_gets_wider(longest, size):
-    assert pdf._size([["x" * longest, "y" * longest]]) == size
+    assert pdf._widths([longest, longest], ["left", "left"])[1] == size
+
+
+def test_long_columns_share_what_short_ones_leave():
+    aligns = ["left", "right", "right", "left"]
+    widths, size = pdf._widths([40, 8, 30, 200], aligns)
+    assert (widths, size) == (["24.0fr", "auto", "23.4fr", "36.0fr"], 7.5)
+    assert pdf._widths([40, *[15] * 8], ["left"] * 9)[0] == ["auto"] * 9
 
 
 def test_links_to_the_web_stay_and_others_become_text():

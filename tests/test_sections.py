@@ -264,6 +264,11 @@ def test_the_worst_place_of_a_guard_gives_its_mark(assessed):
     ]
 
 
+def test_a_guard_without_any_event_says_so_once(assessed):
+    (mark,) = answer.marks(assessed("qmi_wwan/same-module-sequential")).items
+    assert (mark.word, mark.detail) == ("unresolved", "none in any run; margin 0.1 pp")
+
+
 def test_a_row_of_the_first_screen_gives_both_values(assessed):
     changed = answer.intervals(assessed("qmi_wwan/tx-skb-orphan"))
     rate, cost = changed.items

@@ -148,9 +148,9 @@ def values_in_words(comparison: Comparison) -> tuple[str, str]:
 def moved_in_words(comparison: Comparison) -> str:
     """Write both values with their unit: ``55.77 to 60.37 Mbit/s``.
 
-    Empty where there is no change, or where it names both values itself.
+    Empty where one of them is not known, or where the change names both itself.
     """
-    if comparison.change is None:
+    if comparison.baseline is None or comparison.patched is None:
         return ""
     if comparison.question.planned.metric.kind is Kind.EXACT:
         return ""
@@ -234,7 +234,10 @@ def _too_few(comparison: Comparison) -> str:
     counts = f"{base.n if base else 0} and {new.n if new else 0} units"
     if not (base and new and base.mean > 0):
         return counts
-    words = f"{counts}; the ratio of the means is {new.mean / base.mean:.4g}"
+    words = (
+        f"{counts}; {moved_in_words(comparison)}, the ratio of the means is "
+        f"{new.mean / base.mean:.4g}"
+    )
     if comparison.rounded is None:
         return words + _lent_spread(comparison)
     low, high = (f"{x:.4g}" for x in (comparison.rounded.low, comparison.rounded.high))

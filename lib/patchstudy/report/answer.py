@@ -305,10 +305,9 @@ def _detail(worst: Guarded, at: Sequence[Finding], members: Sequence[Finding]) -
     one = max(at, key=_size if safe else _harm)
     if one.comparison.change is None:
         return ""
-    moved = moved_in_words(one.comparison)
     change = change_in_words(one.comparison)
-    told = change if change.startswith("none") or not moved else moved
-    words = f"{told}; harm of {margin} excluded"
+    moved = moved_in_words(one.comparison) if not change.startswith("none") else ""
+    words = f"{moved or change}; harm of {margin} excluded"
     if not safe:
         words = f"{f'{moved}, ' * bool(moved)}{change}; margin {margin}"
     alike = len({moved_in_words(each.comparison) for each in members}) == 1

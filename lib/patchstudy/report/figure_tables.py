@@ -1,6 +1,7 @@
 """Tidy tables of an assessment, as the figures draw them."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from patchstudy.findings import Assessment
 from patchstudy.metrics import Scale
 from patchstudy.sentences import GUARD_WORDS, shared_unit
 from patchstudy.study import Role
-from patchstudy.verdicts import Finding
+from patchstudy.verdicts import Finding, Guarded
 
 
 def declared(assessment: Assessment) -> list[Finding]:
@@ -56,9 +57,13 @@ def _axis(one: Comparison) -> tuple[float, str]:
     return scale, "pp" if unit.startswith("%") else unit or "count"
 
 
+#: Words that leave room for the numbers beside them.
+_BRIEFLY: Final = {Guarded.HARM: "worse, small", Guarded.BROKEN: "worse: veto"}
+
+
 def _answer_in_brief(one: Finding) -> str:
     if one.guarded is not None:
-        return GUARD_WORDS[one.guarded]
+        return _BRIEFLY.get(one.guarded, GUARD_WORDS[one.guarded])
     small = ", small" if "at most small" in one.qualifiers else ""
     return f"{one.verdict}{small}"
 

@@ -7,7 +7,7 @@ stands in a raw file or a cell is ever read as Typst code. Code cells are left o
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,6 +55,8 @@ _PAGE_PT: Final = 493.0  # width of the text
 _CELL_PT: Final = 8.0  # left and right of the text in a cell
 _LETTER_EM: Final = 0.6
 _SIZES_PT: Final = (8.5, 8.0, 7.5)
+_SHORT_EM: Final = 12.0  # width of a column that is not broken into lines
+_MOST_EM: Final = 36.0  # a column that is wider asks for no more
 
 
 def to_pdf(notebook: NotebookNode, *, title: str, subtitle: str) -> bytes:
@@ -316,18 +318,34 @@ def _grid(
     cells = "\n".join("".join(f"[{cell}], " for cell in row) for row in rows)
     head = "".join(f"[{name}], " for name in names)
     title = f"[{_text(caption)}]" if caption else "none"
-    size = _size([names, *rows])
-    return (
-        f"#grid-of(({', '.join(aligns)},), {size}pt, {title}, ({head}), (\n{cells}\n))"
-    )
+    longest = [max(map(len, cells)) for cells in zip(names, *rows, strict=True)]
+    widths, size = _widths(longest, aligns)
+    columns = f"({', '.join(aligns)},), ({', '.join(widths)},)"
+    return f"#grid-of({columns}, {size}pt, {title}, ({head}), (\n{cells}\n))"
 
 
-def _size(rows: Iterable[Sequence[str]]) -> float:
-    """The largest letters with which every row fits on one line, or the smallest."""
-    longest = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+def _widths(longest: Sequence[int], aligns: Sequence[str]) -> tuple[list[str], float]:
+    """Widths of columns with so many letters, and the largest letters that fit.
+
+    Where no size lets every row fit on one line, short columns do, and long ones share
+    what is left by their lengths; numbers, which break badly, get more.
+    """
     space = _PAGE_PT - _CELL_PT * len(longest)
-    fitting = [size for size in _SIZES_PT if sum(longest) * size * _LETTER_EM <= space]
-    return fitting[0] if fitting else _SIZES_PT[-1]
+    needed = [count * _LETTER_EM for count in longest]
+    for size in _SIZES_PT:
+        if sum(needed) * size <= space:
+            return ["auto"] * len(longest), size
+    size = _SIZES_PT[-1]
+    short = sum(need for need in needed if need <= _SHORT_EM) * size
+    if space - short < _PAGE_PT / 3:
+        return ["auto"] * len(longest), size
+    shares = [
+        "auto"
+        if need <= _SHORT_EM
+        else f"{min(need, _MOST_EM) * (1.3 if align == 'right' else 1):.1f}fr"
+        for need, align in zip(needed, aligns, strict=True)
+    ]
+    return shares, size
 
 
 def _cell(text: str, align: str) -> str:
