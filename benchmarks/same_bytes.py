@@ -38,8 +38,6 @@ OTHER_USER: Final = 54321
 AS_OTHER_USER: Final = [
     "setpriv", f"--reuid={OTHER_USER}", f"--regid={OTHER_USER}", "--clear-groups",
 ]  # fmt: skip
-#: Where Debian puts what lets a program see another clock.
-FAKETIME: Final = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 #: What a processor of 2011 does not have.
 OLD_PROCESSOR: Final = {
     "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512_SKX X86_V4 AVX2 FMA3 X86_V3",
@@ -99,8 +97,6 @@ def desks(locales: Path, pythons: list[str], scheduler: str = "") -> list[Desk]:
     scheduler
         Address of a running one of Dask.
     """
-    clock = "" if Path(FAKETIME).is_file() else "no libfaketime"
-    fake = {"LD_PRELOAD": FAKETIME, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     return [
         Desk(name="as it is"),
         Desk(name="once more"),
@@ -127,13 +123,25 @@ def desks(locales: Path, pythons: list[str], scheduler: str = "") -> list[Desk]:
         Desk(name="old processor", env=OLD_PROCESSOR),
         Desk(name="one thread", env={"OPENBLAS_NUM_THREADS": "1",
                                      "OMP_NUM_THREADS": "1"}),
-        Desk(name="clock of 2031", env=fake | {"FAKETIME": "@2031-12-24 23:59:50"},
-             missing=clock),
-        Desk(name="clock of 1999", env=fake | {"FAKETIME": "@1999-12-31 23:59:50"},
-             missing=clock),
+        together(locales),
         *(Desk(name=f"{Path(one).parents[1].name}/{Path(one).name}", python=one)
           for one in pythons),
     ]  # fmt: skip
+
+
+def together(locales: Path) -> Desk:
+    """Return a desk that is another one in every way that needs no other program."""
+    turkish = located("tr_TR", locales)
+    env = {"TZ": "Pacific/Apia", "PYTHONHASHSEED": "7", "COLUMNS": "20"}
+    return Desk(
+        name="all at once",
+        env={**env, **OLD_PROCESSOR, **({} if turkish.missing else turkish.env)},
+        words=("--jobs", "3"),
+        folder="dort/größer & <b>'x'</b>",
+        umask=0o077,
+        backwards=True,
+        home=True,
+    )
 
 
 def nobody_else() -> str:

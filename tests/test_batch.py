@@ -1,6 +1,7 @@
 """Reports of many studies: one failure stops no other, files are whole or untouched."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -321,3 +322,17 @@ def test_a_stopped_batch_begins_no_other_study(
     done = [path for path in files(order.out) if path.endswith("report.json")]
     assert "a/0/report.json" in done
     assert "a/3/report.json" not in done
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_notebook_that_is_no_file_is_one_line(made, tmp_path, kind, capsys):
+    path = tmp_path / "own.ipynb"
+    make = {
+        "pipe": lambda: os.mkfifo(path),
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "folder": path.mkdir,
+    }
+    make[kind]()
+    out = str(tmp_path / "reports")
+    assert main(["report", str(made()), "-o", out, "--notebook", str(path)]) == 2
+    assert "own.ipynb: no plain file; give a notebook" in capsys.readouterr().err

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -147,6 +148,34 @@ def test_a_change_just_after_the_record_is_found_whatever_the_times_say(place, s
     digest = record.inputs["measurements.csv"][-1]
     signed = {**record.inputs, "measurements.csv": (size, mtime, ctime, inode, digest)}
     fresh.write(place, replace(record, inputs=signed, noted_ns=max(mtime, ctime)))
+    assert reasons(place, study) == ["measurements.csv changed"]
+
+
+@pytest.mark.parametrize("days", [-400, -1, 1, 400])
+def test_a_clock_that_jumped_while_a_report_was_made_hides_no_change(
+    tmp_path, study, monkeypatch, days
+):
+    place = tmp_path / "reports" / "driver" / "patch"
+    place.mkdir(parents=True)
+    true_ns = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: true_ns() + days * 86_400 * 10**9)
+    note(place, study)
+    monkeypatch.undo()
+    assert reasons(place, study) == []
+    told = table(study).read_text()
+    times = table(study).stat()
+    table(study).write_text(told.replace("100.0", "100.1"))
+    os.utime(table(study), ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert reasons(place, study) == ["measurements.csv changed"]
+
+
+def test_a_file_of_tomorrow_is_hashed_every_time(place, study):
+    tomorrow = time.time_ns() + 86_400 * 10**9
+    os.utime(table(study), ns=(tomorrow, tomorrow))
+    assert reasons(place, study) == []
+    told = table(study).read_text()
+    table(study).write_text(told.replace("100.0", "100.1"))
+    os.utime(table(study), ns=(tomorrow, tomorrow))
     assert reasons(place, study) == ["measurements.csv changed"]
 
 

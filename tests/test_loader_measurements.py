@@ -29,6 +29,11 @@ def test_a_row_becomes_a_measurement_in_its_base_unit():
     )
 
 
+def test_a_column_whose_name_has_a_stray_quote_is_missing():
+    with pytest.raises(CaptureError, match=r"csv:2: no column 'value'"):
+        read('metric,unit,value"', "throughput,Mbit/s,1")
+
+
 @pytest.mark.parametrize(
     ("row", "problem"),
     [

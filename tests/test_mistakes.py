@@ -3,6 +3,7 @@
 All numbers here are simulated or copied from one capture of our own.
 """
 
+import gzip
 import itertools
 import json
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from patchstudy import checks
+from patchstudy.cli import main
 from patchstudy.findings import Decision, assess
+from patchstudy.report.results import written
 from patchstudy.study import open_study
 
 DESIGN = """\
@@ -132,6 +135,72 @@ def test_one_run_in_the_wrong_folder_is_found(mistakes):
     assert text == "variant = patched is what the facts say of baseline boot-02 run-02"
 
 
+@pytest.mark.parametrize("name", ["build_id", "srcversion", "module_build_id"])
+def test_two_runs_that_changed_places_are_found_by_what_they_loaded(mistakes, name):
+    other = {"baseline": "patched", "patched": "baseline"}
+
+    def say(variant, run):
+        loaded = other[variant] if run == 3 else variant
+        return {"module": "driver.ko", "build_id": None, name: f"id-{loaded}"}
+
+    files = files_of(say=say)
+    for path in [one for one in files if "run.json" in one]:
+        told = json.loads(files[path])
+        files[path] = json.dumps({x: y for x, y in told.items() if y is not None})
+    found = mistakes(files)
+    assert set(found) == {"misplaced-run", "same-build"}
+    text = found["misplaced-run"].text
+    assert "boot-03 run-03" in text
+    assert "boot-02" not in text
+
+
+def test_one_run_that_loaded_the_other_build_is_found(mistakes):
+    files = files_of(
+        say=lambda variant, run: {
+            "module": "driver.ko",
+            "build_id": "id-patched" if run == 2 else f"id-{variant}",
+        }
+    )
+    found = mistakes(files)
+    assert list(found) == ["misplaced-run"]
+    text = "build_id = id-patched is what the facts say of baseline boot-02 run-02"
+    assert found["misplaced-run"].text == text
+
+
+def test_of_kernel_and_module_one_that_differs_is_enough(mistakes):
+    files = files_of(
+        say=lambda variant, _: {
+            "module": "driver.ko",
+            "build_id": "kernel",
+            "srcversion": f"id-{variant}",
+        }
+    )
+    assert mistakes(files) == {}
+
+
+def test_the_same_build_is_told_whatever_the_kernel_is_called(mistakes):
+    files = files_of(
+        say=lambda variant, _: {
+            "module": "driver.ko",
+            "build_id": "id-1",
+            "kernel": f"6.1.0-{variant}",
+        }
+    )
+    assert list(mistakes(files)) == ["same-build"]
+
+
+def test_a_copy_with_other_blanks_inside_gzip_is_found(mistakes):
+    files = files_of()
+    for number, path in enumerate(sorted(one for one in files if "x.csv" in one)):
+        files.pop(path)
+        files[path.replace("x.csv", "iperf3.json")] = iperf3(1 + number / 1000)
+    source = "d/baseline/boot-01/run-01/t.iperf3.json"
+    target = "d/patched/boot-02/run-02/t.iperf3.json"
+    again = json.dumps(json.loads(files.pop(target) and files[source]), indent=5)
+    files[f"{target}.gz"] = gzip.compress(again.encode())
+    assert "t.iperf3.json.gz (patched)" in mistakes(files)["copied-run"].text
+
+
 def test_a_baseline_that_is_called_like_an_earlier_patch_is_no_swap(mistakes):
     names = {"baseline": "driver.patched.ko", "patched": "driver.second.ko"}
     files = files_of(say=lambda variant, _: {"module": names[variant]})
@@ -195,8 +264,22 @@ def test_variants_in_two_units_are_doubted(mistakes, turns):
     assert "differ 8 times (100.1 Mbit/s, 800.8 Mbit/s)" in text
 
 
-def test_an_effect_of_seven_times_is_no_unit(mistakes, turns):
-    rows = turns(BASE, [one * 7 for one in FASTER])
+@pytest.mark.parametrize("factor", [8, 1 / 8, 1000, 1024])
+def test_a_unit_of_one_variant_is_doubted_beside_a_true_effect(mistakes, turns, factor):
+    rows = turns(BASE, [one * factor for one in FASTER])
+    found = mistakes(rows=rows, design=FREE)
+    assert list(found) == ["wrong-unit-between"]
+
+
+def test_a_run_in_another_unit_is_found_among_runs_that_scatter(mistakes, turns):
+    scattered = [70.3, 131.2, 95.8, 80.4, 119.7, 8 * 88.1]
+    found = mistakes(rows=turns(scattered, FASTER[:6]), design=FREE)
+    assert "run-06: 8 times off" in found["wrong-unit"].text
+
+
+@pytest.mark.parametrize("factor", [0.4, 2, 5, 13])
+def test_a_large_effect_is_no_unit(mistakes, turns, factor):
+    rows = turns(BASE, [one * factor for one in FASTER])
     assert mistakes(rows=rows, design=FREE) == {}
 
 
@@ -215,6 +298,23 @@ def test_a_clock_that_jumped_back_is_found(mistakes):
     assert text.startswith("patched boot-03 run-03: began before the run")
 
 
+def test_a_clock_that_was_never_set_is_found(write_study):
+    old = {"started_at": "1970-01-01T00:03:00Z", "ended_at": "1970-01-01T00:03:30Z"}
+    files = files_of(say=lambda variant, run: old if run == 1 else {})
+    found = checks.check(checks.material(open_study(write_study(DESIGN, files=files))))
+    texts = [one.caveat.text for one in found if one.caveat.code == "odd-clock"]
+    assert any("began before 2000: its clock was not set" in one for one in texts)
+
+
+def test_runs_at_the_same_time_are_found(mistakes):
+    late = {"ended_at": "2026-01-01T10:59:00Z"}
+    files = files_of(
+        say=lambda variant, run: late if (variant, run) == ("patched", 4) else {}
+    )
+    assert mistakes(files_of()) == {}
+    assert "before the one before it ended" in mistakes(files)["odd-clock"].text
+
+
 def test_a_sorted_list_of_values_is_found(mistakes, turns):
     found = mistakes(rows=turns(sorted(BASE), FASTER), design=FREE)
     assert "the 8 values of baseline are in ascending" in found["sorted-values"].text
@@ -227,6 +327,41 @@ def test_values_of_two_digits_are_found(mistakes, turns):
     assert found["rounded-values"].text == (
         "no value has more than 2 digits: one more in the last is 1.1 %"
     )
+
+
+def test_values_of_two_digits_on_one_side_are_found(mistakes, turns):
+    rounded = [94, 95, 93, 94, 96, 95]
+    found = mistakes(rows=turns(BASE[:6], rounded), design=FREE)
+    assert found["rounded-values"].text.startswith("no value of one variant has more")
+
+
+def test_small_values_of_a_tool_with_few_decimals_are_not_rounded(mistakes, turns):
+    few, more = [54, 55, 53, 51, 56, 55], [101, 113, 99, 107, 115, 104]
+    rows = turns([one / 1000 for one in few], [one / 1000 for one in more])
+    assert mistakes(rows=rows, design=FREE) == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        pytest.param((), "same-build", id="not patched"),
+        pytest.param((BASE, [8 * x for x in BASE]), "wrong-unit", id="unit"),
+        pytest.param((sorted(BASE), FASTER), "sorted-values", id="sorted"),
+    ],
+)
+def test_people_see_it_in_check_and_in_the_report(
+    write_study, turns, capsys, rows, code
+):
+    same = files_of(say=lambda *_: {"build_id": "id-1", "module": "driver.ko"})
+    if rows:
+        folder = write_study(FREE, turns(*rows))
+    else:
+        folder = write_study(DESIGN, files=same)
+    assert main(["check", str(folder), "--json"]) == 1
+    (told,) = json.loads(capsys.readouterr().out)
+    (doubt,) = [one for one in told["doubts"] if one["code"].startswith(code)][:1]
+    content = json.loads(written(assess(open_study(folder))))
+    assert doubt["text"] in {one["text"] for one in content["checks"]}
 
 
 def test_no_shipped_study_is_taken_for_mixed_up(data):

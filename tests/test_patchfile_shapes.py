@@ -358,6 +358,12 @@ def test_many_false_envelopes_take_no_long_time():
     assert patchfile.read(body).files == ()
 
 
+@pytest.mark.parametrize("piece", [b"1", b"1 ", b"x", b"12345 x"])
+def test_an_envelope_of_one_long_line_takes_no_long_time(piece):
+    body = b"From " + piece * 200_000 + b" Mon\n" + raw()
+    assert patchfile.read(body) is not None
+
+
 def test_a_title_holds_no_control_characters():
     patch = patchfile.read(raw(subject="[PATCH] a: \x1b[31mred\u202e"))
     assert patch.title == "a: \\x1b[31mred\\u202e"

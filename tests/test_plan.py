@@ -481,6 +481,9 @@ def test_a_spread_of_loss_is_in_points(capsys):
         (("--sd", "1 %", "--power", "80"), "--power: 80 given"),
         (("--sd", "1 %", "--blocks", "1"), "--blocks: 1 given; a spread needs"),
         (("--sd", "1 %", "--run-cost", "0"), "give seconds above 0"),
+        (("--sd", "1 %", "--run-cost", "nan"), "give seconds above 0, at most"),
+        (("--sd", "1 %", "--boot-cost", "1e308"), "give seconds above 0, at most"),
+        (("--sd", "1 %", "--blocks", "9" * 30), "--blocks: give at most 100000"),
         (("--sd", "1 %", "--store", "nowhere/plan.json"), "--store: nowhere/plan.json"),
     ],
 )  # fmt: skip

@@ -242,3 +242,16 @@ def test_a_folder_that_cannot_be_written_is_named_not_what_was_to_be_in_it(tmp_p
     with pytest.raises(FileNotFoundError) as caught:
         write_all(tmp_path / "gone", {"report.html": b"new"})
     assert caught.value.filename == str(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_no_device_or_pipe_is_replaced_by_a_file(tmp_path, kind):
+    path = tmp_path / "out.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/null")
+    with pytest.raises(OSError, match="no plain file"):
+        write(path, b"new")
+    assert path.is_fifo() or path.is_symlink()
+    assert names(tmp_path) == ["out.json"]

@@ -10,6 +10,8 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+import pytest
+
 #: One that has boots, raw files of several tools, facts and times.
 STUDY = "e1000/rx-prefetch"
 SURROUNDINGS = [
@@ -125,3 +127,15 @@ def test_the_bytes_are_the_same_everywhere(data, tmp_path):
             assert "comma ,\n" in err
     assert len(outs[0].splitlines()) == 8
     assert set(outs) == {outs[0]}
+
+
+@pytest.mark.slow
+def test_every_file_of_a_report_is_the_same_on_another_desk():
+    """Notebook, HTML, PDF, text, JSON and the index, twice; the script does all."""
+    script = Path(__file__).parents[1] / "benchmarks" / "same_bytes.py"
+    order = [sys.executable, script, "--study", "bgmac/prefetch", "--only", "at once"]
+    done = subprocess.run(order, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [one for one in done.stdout.splitlines() if "not tried" not in one]
+    assert [one.split("  ")[0] for one in lines] == ["as it is", "all at once"]
+    assert all(one.endswith("8 files, the same bytes") for one in lines)

@@ -5,6 +5,7 @@ import tomllib
 import pytest
 
 from patchstudy.cli import main
+from patchstudy.report import files
 from patchstudy.study import read_design
 
 MAIL = """\
@@ -165,3 +166,50 @@ def test_the_version_and_the_exit_status_are_told(capsys):
             main([argument])
         assert stopped.value.code == 0
         assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("left", [(), (".0123456789ab.new/study.toml",)])
+def test_what_a_stopped_program_left_is_in_nobodys_way(begun, tmp_path, left):
+    folder = tmp_path / "data" / "usb" / "made_up"
+    folder.mkdir(parents=True)
+    for name in left:
+        (folder / name).parent.mkdir()
+        (folder / name).write_text("half")
+    status, _, folder = begun()
+    assert status == 0
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["patch.mbox", "study.toml"]
+
+
+def test_a_study_that_was_all_but_there_is_finished_and_not_written_again(
+    begun, tmp_path
+):
+    switch = tmp_path / "data" / "usb" / "made_up" / ".switch"
+    switch.mkdir(parents=True)
+    (switch / "+study.toml").write_text("mine")
+    status, told, folder = begun()
+    assert status == 2
+    assert "is there already" in told
+    assert (folder / "study.toml").read_text() == "mine"
+    assert [path.name for path in folder.iterdir()] == ["study.toml"]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", ".hidden"])
+def test_a_folder_with_anything_of_a_person_is_left_alone(begun, tmp_path, name):
+    folder = tmp_path / "data" / "usb" / "made_up"
+    folder.mkdir(parents=True)
+    (folder / name).write_text("mine")
+    status, told, _ = begun()
+    assert (status, "is there already" in told) == (2, True)
+    assert [path.name for path in folder.iterdir()] == [name]
+
+
+def test_a_program_that_is_stopped_leaves_no_half_written_study(begun, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "_commit", stopped)
+    status, _, folder = begun()
+    assert (status, list(folder.iterdir())) == (130, [])
+    monkeypatch.undo()
+    assert begun()[0] == 0

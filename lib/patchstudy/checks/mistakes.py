@@ -6,6 +6,7 @@ None can prove an intention; each names the files to look at.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -35,10 +36,16 @@ TELLING: Final = 4
 SORTED: Final = 7
 #: Factors between units that are taken for each other: byte and bit, 10^3 and 2^10.
 FACTORS: Final = (8.0, 1000.0, 1024.0, 8000.0, 8192.0, 1e6, 2.0**20)
-#: How near a ratio must come to such a factor (ours).
+#: How near a ratio must come to such a factor (ours): of one unit to its own kind,
+#: whose scatter is known and counts three times up to a third; and of two variants,
+#: which a patch may part by some more.
 NEAR_FACTOR: Final = 0.03
+NEAR_BY_SCATTER: Final = 0.3
+NEAR_BETWEEN: Final = 0.15
 #: Significant digits below which all values of a variant count as rounded (ours).
 FEW_DIGITS: Final = 2
+#: So many values of a variant it takes to say so (ours).
+FEWEST_ROUNDED: Final = 4
 
 #: Facts that name the machine, as ``uname``, ``lscpu`` and the scripts call them.
 _MACHINE: Final = (
@@ -113,7 +120,10 @@ def misplaced_runs(found: Material) -> Iterator[Doubt]:
     if _claims_nothing(found.study.design):
         return
     for (device, workload), runs in run_cells(found.study):
-        for told, names in _strangers(runs, found.study.design).items():
+        strangers = _strangers(runs, found.study.design)
+        for told, names in (
+            strangers | _of_other_side(runs, found.study.design)
+        ).items():
             yield Doubt(
                 caveat=Caveat(
                     code="misplaced-run",
@@ -146,6 +156,28 @@ def _strangers(runs: Sequence[Run], design: Design) -> dict[str, list[str]]:
     return found
 
 
+def _of_other_side(runs: Sequence[Run], design: Design) -> dict[str, list[str]]:
+    """What most runs of the other variant loaded -> the runs that loaded it too.
+
+    Where another treatment is declared, builds may be shared.
+    """
+    sides = (design.baseline, design.patched[0])
+    found: dict[str, list[str]] = {}
+    for name in _LOADED:
+        told = [(one, str(one.facts[name])) for one in runs if name in one.facts]
+        counts = [
+            Counter(x for one, x in told if one.variant == side) for side in sides
+        ]
+        usual = [max(sorted(each), key=each.__getitem__, default="") for each in counts]
+        if (design.treatment and name not in design.treatment) or len({*usual}) < 2:
+            continue
+        other = dict(zip(sides, reversed(usual), strict=True))
+        for run, value in told:
+            if value == other.get(run.variant):
+                found.setdefault(f"{name} = {value}", []).append(run.name)
+    return found
+
+
 def _words(run: Run, name: str) -> set[str]:
     return set(re.split(r"[^A-Za-z0-9_-]+", str(run.facts.get(name, ""))))
 
@@ -163,14 +195,18 @@ def same_build(found: Material) -> Iterator[Doubt]:
         return
     sides = (design.baseline, design.patched[0])
     for (device, workload), runs in run_cells(found.study):
-        for name in _LOADED:
-            base, new = (
+        loaded = {
+            name: tuple(
                 {str(run.facts[name]) for run in runs if run.variant == side}
-                if all(name in run.facts for run in runs if run.variant == side)
-                else set()
                 for side in sides
             )
-            if base and base == new:
+            for name in _LOADED
+            if all(name in run.facts for run in runs if run.variant in sides)
+        }
+        if any(base.isdisjoint(new) for base, new in loaded.values()):
+            continue  # of kernel and module it takes one that is another
+        for name, (base, new) in loaded.items():
+            if base == new:
                 yield Doubt(
                     caveat=Caveat(
                         code="same-build",
@@ -246,7 +282,7 @@ def _wrong_between(
             middles.get((question.key, one), math.nan)
             for one in (design.baseline, design.patched[0])
         ]
-        if factor := _factor(*sides):
+        if factor := _factor(*sides, near=NEAR_BETWEEN):
             yield doubt_about(
                 question, "wrong-unit-between", Severity.DOUBT,
                 f"the variants differ {factor:.0f} times "
@@ -260,20 +296,23 @@ def _off(rows: pd.DataFrame) -> dict[float, list[str]]:
     """Factor -> units that lie by it off the median of three or more."""
     found: dict[float, list[str]] = {}
     if len(rows) >= 3:
-        middle = float(np.median(rows["value"]))
-        for name, value in zip(rows["unit"], rows["value"], strict=True):
-            if factor := _factor(middle, float(value)):
+        values = rows["value"].to_numpy(dtype=float)
+        middle = float(np.median(values))
+        scatter = float(np.median(np.abs(values - middle))) / middle if middle else 0.0
+        near = min(max(3 * scatter, NEAR_FACTOR), NEAR_BY_SCATTER)
+        for name, value in zip(rows["unit"], values, strict=True):
+            if factor := _factor(middle, float(value), near=near):
                 found.setdefault(factor, []).append(str(name))
     return found
 
 
-def _factor(one: float, other: float) -> float:
+def _factor(one: float, other: float, *, near: float) -> float:
     """Return the factor between units that parts two values; 0 where none does."""
     if not (one > 0 and other > 0):
         return 0.0
     ratio = max(one, other) / min(one, other)
-    near = [x for x in FACTORS if abs(ratio / x - 1) < NEAR_FACTOR]
-    return min(near, key=lambda x: abs(ratio / x - 1), default=0.0)
+    found = [x for x in FACTORS if abs(ratio / x - 1) < near]
+    return min(found, key=lambda x: abs(ratio / x - 1), default=0.0)
 
 
 def odd_clocks(found: Material) -> Iterator[Doubt]:
@@ -295,6 +334,8 @@ def odd_clocks(found: Material) -> Iterator[Doubt]:
             if after < before
         ]
         for names, what in (
+            (_unset(timed), "began before 2000: its clock was not set"),
+            (_overlapping(timed), "began before the one before it ended"),
             (backwards, "ended before it began"),
             (swapped, "began before the run that its position puts ahead of it"),
         ):
@@ -310,6 +351,21 @@ def odd_clocks(found: Material) -> Iterator[Doubt]:
                     device=device,
                     workload=workload,
                 )
+
+
+def _unset(timed: Iterable[tuple[Run, datetime]]) -> list[str]:
+    """Runs of a machine without a clock of its own, which began in 1970."""
+    return [run.name for run, start in timed if start.year < 2000]
+
+
+def _overlapping(timed: Iterable[tuple[Run, datetime]]) -> list[str]:
+    """Runs of one workload that began while another one ran there."""
+    spans = sorted(
+        ((start, end, run.name) for run, start in timed
+         if (end := _time(run.facts.get("ended_at"))) and end >= start),
+        key=lambda one: one[0],
+    )  # fmt: skip
+    return [name for (_, end, _), (start, _, name) in pairwise(spans) if start < end]
 
 
 def _time(told: object) -> datetime | None:
@@ -340,19 +396,43 @@ def rounded_values(found: Material) -> Iterator[Doubt]:
     """Values of two digits: the step between them hides what is asked."""
     for question, units in found.deciding:
         kind = question.planned.metric.kind
-        values = [float(one) for one in units["value"] if one]
-        if kind not in _RATES or question.unit != "run" or len(values) < 4:
+        if kind not in _RATES or question.unit != "run":
             continue
-        digits = [_digits(one) for one in values]
-        if max(digits) > FEW_DIGITS:
+        sides = [
+            [float(one) for one in values if one]
+            for _, values in units.groupby("variant")["value"]
+        ]
+        values = [value for side in _coarse(sides) for value in side]
+        if not values:
             continue
+        whose = "" if len(values) == sum(map(len, sides)) else " of one variant"
         step = max(_step(one) / abs(one) for one in values)
         yield doubt_about(
             question, "rounded-values", Severity.DOUBT,
-            f"no value has more than {FEW_DIGITS} digits: one more in the last is "
-            f"{100 * step:.2g} %",
+            f"no value{whose} has more than {FEW_DIGITS} digits: one more in the last "
+            f"is {100 * step:.2g} %",
             "give the numbers as the tool prints them",
         )  # fmt: skip
+
+
+def _coarse(sides: Sequence[list[float]]) -> list[list[float]]:
+    """Return the variants whose values all have few digits.
+
+    One alone only if its last digit is worth more than that of another variant: small
+    values of a tool with a fixed number of decimals are not rounded.
+    """
+    lasts = [
+        min((int(_decimal(x).as_tuple().exponent) for x in side), default=0)
+        for side in sides
+    ]
+    coarse = [
+        (side, last)
+        for side, last in zip(sides, lasts, strict=True)
+        if len(side) >= FEWEST_ROUNDED and max(map(_digits, side)) <= FEW_DIGITS
+    ]
+    if len(coarse) < len(sides):
+        coarse = [(side, last) for side, last in coarse if last > min(lasts)]
+    return [side for side, _ in coarse]
 
 
 def _digits(value: float) -> int:

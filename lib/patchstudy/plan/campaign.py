@@ -25,6 +25,9 @@ from patchstudy.plan.order import Order, Shape, Slot, schedule
 from patchstudy.study import Design, Role, Study, of_files, open_study, read_design
 from patchstudy.study.design import design_of_files
 
+#: Nobody measures more blocks, or waits a year for one run.
+MOST_BLOCKS: Final = 100_000
+LONGEST_S: Final = 365 * 86_400.0
 #: Blocks, or units of each variant, of a plan that asks for fewer (STATISTICS 3.16).
 DEFAULT_UNITS: Final = 8
 #: Runs looked at where a unit adds no spread of its own to that of its runs (ours).
@@ -207,8 +210,12 @@ def _check(wish: Wish) -> None:
         raise StudyError(f"--power: {wish.power:g} given; give a share such as 0.8")
     if wish.blocks == 1:
         raise StudyError("--blocks: 1 given; a spread needs at least 2")
-    if wish.run_cost_s <= 0 or wish.boot_cost_s <= 0:
-        raise StudyError("--boot-cost, --run-cost: give seconds above 0")
+    if wish.blocks is not None and wish.blocks > MOST_BLOCKS:
+        raise StudyError(f"--blocks: give at most {MOST_BLOCKS}")
+    if not all(0 < one <= LONGEST_S for one in (wish.run_cost_s, wish.boot_cost_s)):
+        raise StudyError(
+            f"--boot-cost, --run-cost: give seconds above 0, at most {LONGEST_S:.0f}"
+        )
 
 
 def _require_spread(study: Study, needs: dict[str, list[Need]]) -> None:

@@ -215,8 +215,11 @@ def tasks(folders: Sequence[Path], order: Order) -> tuple[Task, ...]:
     StudyError
         If the notebook cannot be read.
     """
+    notebook = order.notebook
+    if notebook.exists() and not notebook.is_file():
+        raise StudyError(printable(f"{notebook}: no plain file; give a notebook"))
     try:
-        settings = fresh.settings(order.notebook, order.formats, order.added)
+        settings = fresh.settings(notebook, order.formats, order.added)
     except OSError as error:
         raise StudyError(_refused(error, order.notebook)) from error
     settings["redact"] = str(order.redact)

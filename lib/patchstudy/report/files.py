@@ -44,9 +44,12 @@ def write(path: Path, data: bytes) -> None:
     ValueError
         It has no plain file name.
     OSError
-        The folder cannot be written; nothing is left behind in it.
+        The folder cannot be written, or a device or pipe lies there, which a file must
+        not replace; nothing is left behind in it.
     """
     _require_plain(path.name)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "no plain file", str(path))
     with _beside(path.parent) as new:
         _store(new, {path.name: data})
         (new / path.name).replace(path)

@@ -5,6 +5,7 @@ person confirms; every other line of the mail with a number stands as a comment.
 """
 
 import json
+import os
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -57,7 +58,7 @@ def start(
         already, or the patch file or the kernel tree cannot be used.
     """
     folder = data.joinpath(*_parts(name))
-    if folder.exists() or folder.is_symlink():
+    if not _is_free(folder):
         raise StudyError(f"{folder}: is there already; name another, or edit it")
     raw, patches = _patches(patch_file)
     told = mails.told(patches)
@@ -66,13 +67,28 @@ def start(
     text = "\n".join([*_toml(name, patch, told, placed), ""])
     written = {"study.toml": text.encode("utf-8")} | raw
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         files.write_all(folder, written)
     except OSError as error:
         place = printable(str(error.filename or folder))
         raise StudyError(f"{place}: cannot be written ({error.strerror})") from error
     read_design(folder)
     return Started(folder=folder, claims=len(told.said), rest=len(told.rest))
+
+
+def _is_free(folder: Path) -> bool:
+    """Say whether a folder is not there, or holds no more than a stopped ``new`` left.
+
+    One that was stopped when the study was all but there is finished first.
+    """
+    if not folder.is_dir() or folder.is_symlink():
+        return not os.path.lexists(folder)
+    try:
+        files.settle(folder)
+        left = [one.name for one in folder.iterdir()]
+    except OSError:
+        return False
+    return all(one.startswith(".") and one.endswith(".new") for one in left)
 
 
 def _parts(name: str) -> tuple[str, str]:
