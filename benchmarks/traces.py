@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from patchstudy import loaders
-from patchstudy.loaders import parsed
+from patchstudy.variables import PARSED
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "loaders"
 SIZE = 200_000_000
@@ -173,7 +173,7 @@ def main() -> int:
         odd = different(Path(folder) / "different")
         if told.stackcollapse:  # late: it would raise the peak of the others
             print("all differ:", against(told.stackcollapse, odd), flush=True)
-        os.environ[parsed.FOLDER] = folder
+        os.environ[PARSED] = folder
         for one in (perf, ftrace, odd):
             print(kept(one), flush=True)
     return 0

@@ -1,5 +1,6 @@
 """Reports of many studies: one failure stops no other, files are whole or untouched."""
 
+import importlib
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 import pytest
@@ -292,6 +294,32 @@ def test_a_folder_without_studies_is_named(tmp_path):
 def test_a_notebook_that_is_not_shipped_is_named():
     with pytest.raises(StudyError, match=r"x.ipynb: this installation has no such"):
         batch.shipped("x.ipynb")
+
+
+def test_a_batch_imports_nothing_that_only_its_kernels_need():
+    program = (
+        "import sys; from patchstudy.report import batch\n"
+        "with batch.without_grammar(): from patchstudy.report import executors\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert {"nbformat", "jsonschema", "papermill", "typst"}.issubset(told)
+    unwanted = {"pandas", "scipy", "seaborn", "IPython", "rfc3987_syntax"}
+    assert unwanted.isdisjoint(told)
+
+
+def test_what_was_kept_from_one_import_can_be_imported_afterwards(monkeypatch):
+    monkeypatch.delitem(sys.modules, "rfc3987_syntax", raising=False)
+    with batch.without_grammar(), pytest.raises(ImportError):
+        importlib.import_module("rfc3987_syntax")
+    assert "rfc3987_syntax" not in sys.modules
+    other = ModuleType("rfc3987_syntax")
+    monkeypatch.setitem(sys.modules, "rfc3987_syntax", other)
+    with batch.without_grammar():
+        assert importlib.import_module("rfc3987_syntax") is other
+    assert sys.modules["rfc3987_syntax"] is other
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from patchstudy.cli import main
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import ftrace, parsed, perf_script
 from patchstudy.records import Capture, Profile, Stack
+from patchstudy.variables import PARSED
 
 ROOT = Path(__file__).parents[1]
 Capsys = pytest.CaptureFixture[str]
@@ -37,7 +38,7 @@ ODD = (
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "kept"
-    monkeypatch.setenv(parsed.FOLDER, str(place))
+    monkeypatch.setenv(PARSED, str(place))
     monkeypatch.setattr(parsed, "WORTH", 0)
     return place
 
@@ -75,9 +76,9 @@ def refused(*_: object) -> None:
 def test_a_kept_capture_is_the_one_that_was_read(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(parsed.FOLDER)
+    monkeypatch.delenv(PARSED)
     plain = loaders.load(path)
-    monkeypatch.setenv(parsed.FOLDER, str(folder))
+    monkeypatch.setenv(PARSED, str(folder))
     assert loaders.load(path) == plain
     assert len(list(folder.iterdir())) == 1
     monkeypatch.setattr(ftrace, "load", never)
@@ -198,7 +199,7 @@ def test_a_folder_that_cannot_be_written_costs_time_only(
 ) -> None:
     plain = loaders.load(trace)
     monkeypatch.setattr(parsed, "WORTH", 0)
-    monkeypatch.setenv(parsed.FOLDER, str(trace / "below-a-file"))
+    monkeypatch.setenv(PARSED, str(trace / "below-a-file"))
     assert loaders.load(trace) == plain
 
 
@@ -279,7 +280,7 @@ def test_what_was_kept_counts_nothing_when_numbers_are_verified(
     out, kept = tmp_path / "reports", tmp_path / "kept"
     words = ["report", str(traced), "-o", str(out), "--formats", "text", "--quiet"]
     assert main([*words, "--no-parsed"]) == 0
-    monkeypatch.setenv(parsed.FOLDER, str(kept))
+    monkeypatch.setenv(PARSED, str(kept))
     for path in traced.rglob("*.perf_script.txt"):
         wrong = replace(loaders.load(path), profiles=())
         parsed._write(next(iter(kept.iterdir())), wrong)

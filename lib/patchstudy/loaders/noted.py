@@ -3,10 +3,8 @@
 import contextlib
 import os
 from pathlib import Path
-from typing import Final
 
-#: Names the file in which it is noted; nothing is noted where it is not set.
-READING: Final = "PATCHSTUDY_READING"
+from patchstudy.variables import READING
 
 
 class noted:  # noqa: N801 - a word in front of a block

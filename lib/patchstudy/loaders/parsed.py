@@ -30,12 +30,11 @@ from patchstudy.records import (
     Severity,
     Stack,
 )
+from patchstudy.variables import PARSED
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Names the folder of the kept captures; nothing is kept where it is not set.
-FOLDER: Final = "PATCHSTUDY_PARSED"
 #: A smaller trace is read as fast as it would be found again.
 WORTH: Final = 2**20
 #: What was not used for so long is removed, and the oldest beyond this size.
@@ -45,7 +44,7 @@ _PACKAGE: Final = Path(__file__).parents[1]
 #: Everything of the package that loaders import.
 CODE: Final = (
     "loaders", "blocks", "records.py", "metrics.py", "units.py", "errors.py",
-    "cards.py", "rounding.py",
+    "cards.py", "rounding.py", "variables.py",
 )  # fmt: skip
 _ENDING: Final = ".parquet"
 _TOLD, _SIGNED = b"capture", b"sha256"
@@ -64,7 +63,7 @@ def kept(digest: str, path: Path, read: Callable[[], Capture]) -> Capture:
     read
         Reads it; what it raises is not kept.
     """
-    folder = os.environ.get(FOLDER)
+    folder = os.environ.get(PARSED)
     if not folder:
         return read()
     place = Path(folder) / f"{digest}-{code()}{_ENDING}"
@@ -79,12 +78,12 @@ def kept(digest: str, path: Path, read: Callable[[], Capture]) -> Capture:
 @contextlib.contextmanager
 def unused() -> Iterator[None]:
     """Let raw files be read, whatever was kept of them."""
-    folder = os.environ.pop(FOLDER, None)
+    folder = os.environ.pop(PARSED, None)
     try:
         yield
     finally:
         if folder is not None:
-            os.environ[FOLDER] = folder
+            os.environ[PARSED] = folder
 
 
 @lru_cache(maxsize=1)

@@ -5,11 +5,12 @@ Nothing slow is imported before there is something to make.
 
 import json
 import os
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from patchstudy.errors import StudyError, printable
 from patchstudy.report import files, fresh
@@ -25,6 +26,7 @@ REPORT: Final = "report"
 NEXT_INDEX: Final = ".index.json"
 #: Settings that each report has for itself.
 _OWN: Final = ("notebook", "formats", "redact", "study")
+_GRAMMAR: Final = "rfc3987_syntax"
 #: Reasons that are told of one report.
 _SHOWN: Final = 3
 
@@ -284,9 +286,28 @@ def _kept(task: Task) -> Outcome | None:
 
 def _made(waiting: Sequence[Task], order: Order) -> Generator[Outcome, None, None]:
     if waiting:
-        from patchstudy.report import executors  # noqa: PLC0415 - slow to import
+        with without_grammar():
+            from patchstudy.report import executors  # noqa: PLC0415 - slow to import
 
         yield from executors.run(waiting, order)
+
+
+@contextmanager
+def without_grammar() -> Iterator[None]:
+    """Let jsonschema, which nbformat imports, compile no grammar of addresses.
+
+    That takes longer than all other imports of a batch together, and no notebook needs
+    it. jsonschema does without where the module cannot be imported.
+    """
+    modules: dict[str, Any] = sys.modules
+    there = _GRAMMAR in modules
+    if not there:
+        modules[_GRAMMAR] = None  # so that importing it fails
+    try:
+        yield
+    finally:
+        if not there:
+            del modules[_GRAMMAR]
 
 
 def _refused(error: OSError, out: Path) -> str:
@@ -330,7 +351,8 @@ def _write_index(outcomes: Sequence[Outcome], order: Order) -> None:
 
 
 def _make_index(content: bytes, settings: dict[str, str], order: Order) -> None:
-    from patchstudy.report import make  # noqa: PLC0415 - slow, and seldom needed
+    with without_grammar():
+        from patchstudy.report import make  # noqa: PLC0415 - slow, and seldom needed
 
     # The notebook reads it, while the list beside the old page stays as it is.
     files.write(order.out / NEXT_INDEX, content)

@@ -5,16 +5,15 @@ made and shows, in the process that made it: nothing is worked out twice.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from IPython.display import display
 
 from patchstudy.findings import Assessment, Verdict, assess
 from patchstudy.report import results
+from patchstudy.report.handing import MIME
 from patchstudy.report.text import for_mail, text
 from patchstudy.study import hide, open_study
-
-MIME: Final = "application/vnd.patchstudy.results+json"
 
 
 def hand_over(study: str, own: Assessment | None, *, redact: bool) -> None:
@@ -50,11 +49,3 @@ def handed(assessment: Assessment) -> Mapping[str, Any]:
             if one.verdict is Verdict.WORSE
         ],
     }
-
-
-def cell(study: str, *, variable: str, redact: bool) -> str:
-    """Return the source of the cell that hands the results of a study over."""
-    return (
-        "from patchstudy.report.handed import hand_over as _hand_over\n"
-        f"_hand_over({study!r}, {variable or None}, redact={redact})"
-    )

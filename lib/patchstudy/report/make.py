@@ -12,7 +12,7 @@ from urllib.parse import quote
 from nbformat import NotebookNode, reads, writes
 
 from patchstudy.errors import PatchstudyError, StudyError, printable
-from patchstudy.report import files, fresh, handed
+from patchstudy.report import files, fresh, handing
 from patchstudy.report.batch import FORMATS, REPORT, Order, Outcome, Task, shipped
 from patchstudy.report.html import to_html
 from patchstudy.report.pdf import to_pdf
@@ -125,7 +125,7 @@ def _executed(task: Task) -> tuple[NotebookNode, Mapping[str, Any]]:
     """Run the notebook; return it, and what its last cell handed over."""
     # Only of the shipped notebook it is known what its variables hold.
     own = "assessment" if _is_shipped(task.order.notebook) else ""
-    last = handed.cell(task.place, variable=own, redact=task.order.redact)
+    last = handing.cell(task.place, variable=own, redact=task.order.redact)
     try:
         done = execute(_run(task, task.order.notebook, last))
     except NotebookError as error:
@@ -135,7 +135,7 @@ def _executed(task: Task) -> tuple[NotebookNode, Mapping[str, Any]]:
         lines = error.value.replace(task.place, str(task.folder)).splitlines()
         raise StudyError("\n".join(map(printable, lines))) from error
     done = _without_login(done, task)
-    told = done.cells.pop().outputs[-1].data[handed.MIME]
+    told = done.cells.pop().outputs[-1].data[handing.MIME]
     _require_same(done, str(told["digest"]), task.order.notebook)
     return done, told
 

@@ -27,10 +27,9 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets import default
 
 from patchstudy.errors import StudyError, printable
-from patchstudy.loaders import parsed
-from patchstudy.loaders.noted import READING
 from patchstudy.report.engine import MEMORY, NAME, plain_manager
 from patchstudy.report.kernels import ENVIRONMENT
+from patchstudy.variables import PARSED, READING
 
 # papermill reports what we raise as errors: to those who listen, not to the terminal.
 logging.getLogger("papermill").addHandler(logging.NullHandler())
@@ -218,7 +217,7 @@ def _manager(run: Run, settings: Path) -> type[AsyncKernelManager]:
     """
     env = {**ENVIRONMENT, "IPYTHONDIR": str(settings)}
     env[READING] = str(settings / "reading")
-    env[parsed.FOLDER] = "" if run.parsed is None else str(run.parsed.resolve())
+    env[PARSED] = "" if run.parsed is None else str(run.parsed.resolve())
     if run.memory_byte is not None:
         env[MEMORY] = str(run.memory_byte)
     spec = {**get_kernel_dict(), "env": env}
