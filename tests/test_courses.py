@@ -105,7 +105,7 @@ def test_a_stall_is_told_and_its_run_named(found):
         return values
 
     told = found(stalling, variants=("patched",))
-    assert told["stall"][0].startswith("6 interval(s) at less than a fifth of the")
+    assert told["stall"][0].startswith("6 times the rate within a run falls below")
     assert "patched boot-1 run-1" in told["stall"][0]
 
 

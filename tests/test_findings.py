@@ -156,7 +156,7 @@ def test_inconclusive_says_what_could_be_shown_and_how_many_runs_it_takes(
     assessed_rows, turns
 ):
     sentence = finding(assessed_rows(turns(NOISY, NOISY[::-1]))).sentence
-    assert "the 6 runs each could show only a change of" in sentence
+    assert "in 8 of 10 such studies 6 runs each show a change of" in sentence
     assert "runs of each variant" in sentence
     assert "no difference" not in sentence
 
@@ -456,9 +456,9 @@ SPREAD = [100.0, 103, 97, 101, 99, 102]
 @pytest.mark.parametrize(
     ("role", "words", "goal"),
     [
-        ('"primary"', "could show only a change of", (0.05, 0.8)),
-        ('"primary"\nexpect = "same"', "could exclude only a change of", (0.1, 0.9)),
-        ('"guard"', "could exclude only harm of", (0.1, 0.8)),
+        ('"primary"', "show a change of", (0.05, 0.8)),
+        ('"primary"\nexpect = "same"', "exclude a change of", (0.1, 0.9)),
+        ('"guard"', "exclude harm of", (0.1, 0.8)),
     ],
 )
 def test_the_units_needed_are_those_of_the_test_that_decides(judged, role, words, goal):
@@ -471,8 +471,8 @@ def test_the_units_needed_are_those_of_the_test_that_decides(judged, role, words
     needed = stats.needed_n(sd, math.log(1.02), power=power, alpha=alpha)
     shown = math.expm1(stats.detectable_change(sd, 6, power=power, alpha=alpha))
     assert power_in_words(one) == (
-        f"the 6 runs each {words} {100 * shown:.3g} % or more; the margin of 2 % needs "
-        f"about {needed} runs of each variant"
+        f"in 8 of 10 such studies 6 runs each {words} {100 * shown:.3g} % or more; the "
+        f"margin of 2 % needs about {needed} runs of each variant"
     )
 
 

@@ -52,8 +52,8 @@ def _stalled(question: Question, rows: pd.DataFrame) -> Iterator[Doubt]:
     if len(stalled):
         yield doubt_about(
             question, "stall", Severity.DOUBT,
-            f"{int(stalled['stalls'].sum())} interval(s) at less than a fifth of the "
-            f"run's median, in {some(list(stalled['name']))}",
+            f"{int(stalled['stalls'].sum())} times the rate within a run falls below a "
+            f"fifth of its median, in {some(list(stalled['name']))}",
             "look for link changes, resets or other load at that time",
         )  # fmt: skip
 

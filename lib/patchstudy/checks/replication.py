@@ -69,7 +69,7 @@ _SHARED_BOOT: Final = Caveat(
     code="shared-boot",
     severity=Severity.DOUBT,
     text="the variants took turns within one boot; whether they differ as much in "
-    "another one is unknown",
+    "another boot is unknown",
     todo=f"repeat over at least {ENOUGH_UNITS} boots",
 )
 

@@ -268,11 +268,14 @@ def marks(assessment: Assessment) -> Marks | None:
             groups.setdefault(one.planned.metric.name, []).append(one)
     if not groups:
         return None
+    questions = [one.comparison.question for one in assessment.findings]
+    several = len({(one.device, one.workload) for one in questions}) > 1
     made = sorted(
         ((_worst(members), name, members) for name, members in groups.items()),
         key=lambda found: _GRAVITY.index(found[0]),
     )
-    return Marks(title="Guards:", items=tuple(_mark(*found) for found in made))
+    items = tuple(_mark(*found, several=several) for found in made)
+    return Marks(title="Guards:", items=items)
 
 
 def _worst(members: Sequence[Finding]) -> Guarded:
@@ -280,7 +283,9 @@ def _worst(members: Sequence[Finding]) -> Guarded:
     return next(one for one in _GRAVITY if one in found)
 
 
-def _mark(worst: Guarded, name: str, members: Sequence[Finding]) -> Mark:
+def _mark(
+    worst: Guarded, name: str, members: Sequence[Finding], *, several: bool
+) -> Mark:
     at = [one for one in members if one.guarded is worst]
     what, _, size = GUARD_WORDS[worst].partition(", ")
     count = f" in {len(at)} of {len(members)} places" * (len(at) < len(members))
@@ -288,13 +293,21 @@ def _mark(worst: Guarded, name: str, members: Sequence[Finding]) -> Mark:
         mood=_GUARD_MOODS[worst],
         name=name,
         word=", ".join(filter(None, (what + count, size))),
-        detail=_detail(worst, at, members),
+        detail=_detail(worst, at, members, several=several),
         target="#guards",
     )
 
 
-def _detail(worst: Guarded, at: Sequence[Finding], members: Sequence[Finding]) -> str:
+def _detail(
+    worst: Guarded,
+    at: Sequence[Finding],
+    members: Sequence[Finding],
+    *,
+    several: bool,
+) -> str:
     """Give the values of the place that tells most, and what was accepted.
+
+    The place is named where the study has ``several`` and they are not all alike.
 
     Of places that are all safe it is the one that moved most, else the worst one.
     """
@@ -311,7 +324,8 @@ def _detail(worst: Guarded, at: Sequence[Finding], members: Sequence[Finding]) -
     if not safe:
         words = f"{f'{moved}, ' * bool(moved)}{change}; margin {margin}"
     alike = len({moved_in_words(each.comparison) for each in members}) == 1
-    return words if alike else f"{_short_place(one, members)}: {words}"
+    named = several and not (alike and len(members) > 1)
+    return f"{_short_place(one, members)}: {words}" if named else words
 
 
 def _short_place(one: Finding, members: Sequence[Finding]) -> str:
