@@ -1,6 +1,7 @@
 """What intervals tell of a run: steady runs are silent, uneven ones are named."""
 
 import json
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,18 @@ def test_a_stall_is_told_and_its_run_named(found):
     told = found(stalling, variants=("patched",))
     assert told["stall"][0].startswith("6 times the rate within a run falls below")
     assert "patched boot-1 run-1" in told["stall"][0]
+
+
+def test_one_stall_is_told_in_words(found):
+    runs = count()
+
+    def stalling(random):
+        values = steady(random)
+        values[12] = values[12] if next(runs) else 0
+        return values
+
+    told = found(stalling, variants=("patched",))
+    assert told["stall"][0].startswith("once the rate within a run falls below a fifth")
 
 
 def test_a_shift_of_the_level_is_told(found):

@@ -50,10 +50,12 @@ def _unsteady(
 def _stalled(question: Question, rows: pd.DataFrame) -> Iterator[Doubt]:
     stalled = rows[rows["stalls"] > 0]
     if len(stalled):
+        count = int(stalled["stalls"].sum())
+        often = "once" if count == 1 else f"{count} times"
         yield doubt_about(
             question, "stall", Severity.DOUBT,
-            f"{int(stalled['stalls'].sum())} times the rate within a run falls below a "
-            f"fifth of its median, in {some(list(stalled['name']))}",
+            f"{often} the rate within a run falls below a fifth of its median, in "
+            f"{some(list(stalled['name']))}",
             "look for link changes, resets or other load at that time",
         )  # fmt: skip
 
