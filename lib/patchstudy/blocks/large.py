@@ -109,12 +109,20 @@ def beginning(path: Path) -> RawFile | None:
     OSError
         If it cannot be read.
     """
-    told = os.stat(path)  # noqa: PTH116 - Path's own costs five times as much
-    if told.st_size <= LARGE or not stat.S_ISREG(told.st_mode):
+    if not _is_large(path):
         return None
     with path.open("rb") as file:
-        head = file.read(_HEAD)
-    return RawFile.of(path, head[: head.rfind(b"\n") + 1] or head)
+        return RawFile.of(path, _whole_lines(file.read(_HEAD)))
+
+
+def _is_large(path: Path) -> bool:
+    told = os.stat(path)  # noqa: PTH116 - Path's own costs five times as much
+    return told.st_size > LARGE and stat.S_ISREG(told.st_mode)
+
+
+def _whole_lines(head: bytes) -> bytes:
+    """Return the beginning of a file up to its last line end, if it has one."""
+    return head[: head.rfind(b"\n") + 1] or head
 
 
 def large(path: Path) -> LargeFile | None:
@@ -125,8 +133,7 @@ def large(path: Path) -> LargeFile | None:
     OSError
         If it cannot be read.
     """
-    told = os.stat(path)  # noqa: PTH116 - Path's own costs five times as much
-    if told.st_size <= LARGE or not stat.S_ISREG(told.st_mode):
+    if not _is_large(path):
         return None
     digest = sha256()
     with path.open("rb") as file:
@@ -137,8 +144,7 @@ def large(path: Path) -> LargeFile | None:
             digest.update(block)
             last = block[-1:]
         size = file.tell()
-    whole_lines = head[: head.rfind(b"\n") + 1] or head
-    raw = RawFile(path=path, data=whole_lines, digest=digest.hexdigest())
+    raw = RawFile(path=path, data=_whole_lines(head), digest=digest.hexdigest())
     return LargeFile(path=path, size=size, head=raw, cut=last != b"\n")
 
 

@@ -102,17 +102,17 @@ def tidy(folder: Path) -> None:
     """Remove captures that were not used for 30 days, and the oldest beyond 2 GiB."""
     try:
         with os.scandir(folder) as found:
-            files = [one for one in found if one.name.endswith(_ENDING)]
-        told = sorted((one.stat() for one in files), key=lambda one: -one.st_mtime)
-        paths = {one.stat().st_ino: one.path for one in files}
+            files = [
+                (one.stat(), one.path) for one in found if one.name.endswith(_ENDING)
+            ]
     except OSError:
         return
     size, oldest = 0, time.time() - _UNUSED_S
-    for one in told:
-        size += one.st_size
-        if size > _MOST or one.st_mtime < oldest:
+    for told, path in sorted(files, key=lambda one: -one[0].st_mtime):
+        size += told.st_size
+        if size > _MOST or told.st_mtime < oldest:
             with contextlib.suppress(OSError):
-                os.unlink(paths[one.st_ino])  # noqa: PTH108 - a name of os.scandir
+                os.unlink(path)  # noqa: PTH108 - a name of os.scandir
 
 
 # ---- to Parquet and back ------------------------------------------------------------

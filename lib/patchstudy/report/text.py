@@ -74,8 +74,8 @@ _MEANINGS: Final = {
     "full": "both variants reach the ceiling",
     "n/a": "not assessable",
     "safe": "harm beyond the margin is excluded",
-    "harm": "worse, less than the margin",
-    "VETO": "worse, more than the margin",
+    "harm": GUARD_WORDS[Guarded.HARM],
+    "VETO": GUARD_WORDS[Guarded.BROKEN],
     "n/m": "declared but not measured",
 }
 
