@@ -22,7 +22,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from patchstudy.errors import CaptureError
-from patchstudy.loaders.text import counter, head_lines, json_value, line_end, lines
+from patchstudy.loaders.text import (
+    counter,
+    head_lines,
+    json_value,
+    line_end,
+    lines,
+    sequence,
+)
 from patchstudy.records import Capture, Measurement, RawFile
 
 #: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
@@ -87,8 +94,7 @@ def _is_header(line: str) -> bool:
 
 def _of_json(raw: RawFile) -> Capture:
     """Read the groups of every interface, as ``--json --groups`` prints them."""
-    value = json_value(raw)
-    listed = value if isinstance(value, list) else []
+    listed = sequence(json_value(raw))
     readings = [
         Measurement(metric=f"event:{name}", value=count, labels=_interface(one))
         for one in listed

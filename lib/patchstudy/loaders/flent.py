@@ -48,8 +48,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from patchstudy.loaders import flent_series
-from patchstudy.loaders.flent_page import Page, mapping, moment, number, read
+from patchstudy.loaders.flent_page import Page, moment, number, read
 from patchstudy.loaders.reading import Reading
+from patchstudy.loaders.text import mapping
 from patchstudy.records import Capture, RawFile
 
 #: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.

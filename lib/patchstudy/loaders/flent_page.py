@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from patchstudy.errors import CaptureError
+from patchstudy.loaders import reading
+from patchstudy.loaders.text import mapping, sequence
 from patchstudy.records import RawFile
 from patchstudy.units import to_base
 
@@ -285,20 +287,5 @@ def moment(text: object) -> datetime | None:
 
 def number(value: object) -> float | None:
     """Return a number, not negative; flent writes some as text. Else None."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if 0 <= number < _ABSURD else None
-
-
-def mapping(value: object) -> dict[str, object]:
-    """Return a JSON object; an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def sequence(value: object) -> list[object]:
-    """Return a JSON array; an empty one for anything else."""
-    return value if isinstance(value, list) else []
+    found = reading.number(value)
+    return found if found is not None and found < _ABSURD else None

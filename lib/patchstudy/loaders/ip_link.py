@@ -15,7 +15,7 @@ from typing import Final
 
 from patchstudy.errors import CaptureError
 from patchstudy.loaders import interfaces, link_text
-from patchstudy.loaders.text import counter, json_value, line_end
+from patchstudy.loaders.text import counter, json_value, line_end, sequence
 from patchstudy.records import Capture, Measurement, RawFile
 
 #: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
@@ -69,8 +69,7 @@ def _readings(
 
 def _of_json(raw: RawFile) -> tuple[list[link_text.Link], int]:
     """Return the interfaces, and the width of their counters."""
-    value = json_value(raw)
-    listed = value if isinstance(value, list) else []
+    listed = sequence(json_value(raw))
     named = [link for link in listed if isinstance(link, dict) and "ifname" in link]
     bits = 64 if all("stats64" in link for link in named) else 32
     return [_link(raw, link) for link in named], bits

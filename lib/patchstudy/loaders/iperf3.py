@@ -58,7 +58,7 @@ from typing import Final
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.documents import together
 from patchstudy.loaders.reading import shares
-from patchstudy.loaders.text import strict_json
+from patchstudy.loaders.text import mapping, sequence, strict_json
 from patchstudy.records import (
     Capture,
     Caveat,
@@ -284,10 +284,10 @@ def _alone(raw: RawFile) -> dict[str, object] | None:
     """
     if not OPENS.match(raw.head):
         return None
-    document = _dict(strict_json(raw))
-    if _NEWER.fullmatch(str(_dict(document.get("start")).get("version"))):
+    document = mapping(strict_json(raw))
+    if _NEWER.fullmatch(str(mapping(document.get("start")).get("version"))):
         return document
-    parts = [*_list(document.get("intervals")), document.get("end")]
+    parts = [*sequence(document.get("intervals")), document.get("end")]
     objects = [part for part in parts if isinstance(part, dict)]
     sums = [key for part in objects for key in part if key[:3] == "sum"]
     alone = document and raw.data.count(b'"sum') == len(sums)
@@ -312,7 +312,7 @@ def _distinct(documents: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return each run once; the cookie tells one from another."""
     runs: dict[object, dict[str, object]] = {}
     for at, one in enumerate(documents):
-        cookie = _dict(one.get("start")).get("cookie")
+        cookie = mapping(one.get("start")).get("cookie")
         # A document that failed before its test started may have no cookie.
         runs.setdefault(cookie if isinstance(cookie, str) and cookie else at, one)
     return list(runs.values())
@@ -361,7 +361,7 @@ def _streamed(events: list[tuple[int, str]], found: _Found) -> list[dict[str, ob
     runs: list[dict[str, object]] = []
     for number, line in events:
         try:
-            event = _dict(json.loads(_NOT_A_NUMBER.sub(r"\1null", line)))
+            event = mapping(json.loads(_NOT_A_NUMBER.sub(r"\1null", line)))
         except (ValueError, RecursionError):
             found.doubt("event-cut", f"the event in line {number} is cut or broken")
             continue
@@ -369,7 +369,7 @@ def _streamed(events: list[tuple[int, str]], found: _Found) -> list[dict[str, ob
         if not runs or name == "start" or (name == "error" and "end" in runs[-1]):
             runs.append({"intervals": []})
         if name == "interval":
-            _list(runs[-1]["intervals"]).append(data)
+            sequence(runs[-1]["intervals"]).append(data)
         elif isinstance(name, str) and name in {"start", "end", "error"}:
             runs[-1][name] = data
     for one in runs:
@@ -416,7 +416,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _run(path: Path, document: dict[str, object], around: str) -> _Run:
-    start, end = _dict(document.get("start")), _dict(document.get("end"))
+    start, end = mapping(document.get("start")), mapping(document.get("end"))
     error = document.get("error")
     if isinstance(error, str):
         text = error.removeprefix("error - ") or "error without a text"
@@ -425,13 +425,13 @@ def _run(path: Path, document: dict[str, object], around: str) -> _Run:
         text = said[1].strip() if said else "no results in the file; the run failed"
     else:
         text = None
-    told = _list(document.get("intervals"))
+    told = sequence(document.get("intervals"))
     parts = [one for one in told if isinstance(one, dict)]
     reverse = "sum" + _REVERSE
     return _Run(
         path=path,
         start=start,
-        test=_dict(start.get("test_start")),
+        test=mapping(start.get("test_start")),
         intervals=parts,
         end=end,
         bidir=any(key.endswith(_REVERSE) for key in end)
@@ -541,7 +541,7 @@ def _fault(run: _Run, flows: list[_Flow]) -> Fault | None:
     """Say why the file holds no complete run, if it does not."""
     if run.error is not None:
         return Fault(text=run.error, where="error")
-    if not _list(run.end.get("streams")):
+    if not sequence(run.end.get("streams")):
         return Fault(text="no stream has results; the run failed", where="end.streams")
     for flow in flows:
         if flow.sending and not run.server and _unreported(run, flow):
@@ -560,7 +560,7 @@ def _unreported(run: _Run, flow: _Flow) -> bool:
     """
     received = _total(run, "sum_received", flow)
     sent = _number(_total(run, "sum_sent", flow).get("bytes"))
-    cpu = _dict(run.end.get("cpu_utilization_percent"))
+    cpu = mapping(run.end.get("cpu_utilization_percent"))
     nothing = _number(received.get("bytes")) == 0 and bool(sent)
     idle = run.server or _number(cpu.get("remote_total")) == 0
     return flow.sending and nothing and idle
@@ -594,7 +594,7 @@ def _tcp(run: _Run, flow: _Flow, found: _Found) -> None:
     _retransmits(run, flow, found)
     if not flow.sending:
         return  # what stands there is the receiver's, from the handshake
-    pieces = [_dict(stream.get("sender")) for stream in _streams(run, flow)]
+    pieces = [mapping(stream.get("sender")) for stream in _streams(run, flow)]
     times = [_number(piece.get("mean_rtt")) for piece in pieces]
     known = [time for time in times if time]
     if known and len(known) == len(times):
@@ -804,11 +804,11 @@ def _payloads(run: _Run, flow: _Flow) -> list[float]:
     """Return the received payload of each stream; empty where one is not known."""
     streams = _streams(run, flow)
     if not run.udp:
-        loads = [_number(_dict(one.get("receiver")).get("bytes")) for one in streams]
+        loads = [_number(mapping(one.get("receiver")).get("bytes")) for one in streams]
     elif run.omit_s:
         return []  # the counts of 3.12 hold the omitted seconds too
     else:
-        loads = [_udp_payload(_dict(one.get("udp"))) for one in streams]
+        loads = [_udp_payload(mapping(one.get("udp"))) for one in streams]
     known = [load for load in loads if load is not None]
     return known if len(known) == len(loads) else []
 
@@ -845,19 +845,19 @@ def _found_value(found: _Found, metric: str, flow: _Flow) -> float | None:
 
 def _streams(run: _Run, flow: _Flow) -> list[dict[str, object]]:
     """Return the end records of the streams of one direction."""
-    streams = [_dict(one) for one in _list(run.end.get("streams"))]
+    streams = [mapping(one) for one in sequence(run.end.get("streams"))]
     if not run.bidir:
         return streams
     return [one for one in streams if _stream_sends(one) == flow.sending]
 
 
 def _stream_sends(stream: dict[str, object]) -> bool:
-    part = _dict(stream.get("udp")) or _dict(stream.get("sender"))
+    part = mapping(stream.get("udp")) or mapping(stream.get("sender"))
     return part.get("sender") is True
 
 
 def _total(run: _Run, name: str, flow: _Flow) -> dict[str, object]:
-    return _dict(run.end.get(name + flow.suffix))
+    return mapping(run.end.get(name + flow.suffix))
 
 
 def _rate(total: dict[str, object]) -> float | None:
@@ -913,7 +913,7 @@ def _version(run: _Run) -> str | None:
 
 
 def _started_at(run: _Run) -> str | None:
-    seconds = _number(_dict(run.start.get("timestamp")).get("timesecs"))
+    seconds = _number(mapping(run.start.get("timestamp")).get("timesecs"))
     if seconds is None or not 0 < seconds < 2**36:
         return None
     moment = datetime.fromtimestamp(int(seconds), tz=UTC)
@@ -932,11 +932,3 @@ def _size(value: object) -> int | None:
     """Return a whole number of 1 or more; 0 stands for unknown."""
     number = _number(value)
     return int(number) if number is not None and number >= 1 else None
-
-
-def _dict(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []

@@ -29,7 +29,7 @@ from typing import Any, Final
 from patchstudy.errors import CaptureError
 from patchstudy.loaders.paste import plain, plain_head
 from patchstudy.loaders.reading import Reading, number
-from patchstudy.loaders.text import json_value
+from patchstudy.loaders.text import json_value, mapping
 from patchstudy.records import Capture, Fault, RawFile
 
 #: Where in a file each metric comes from, as ``patchstudy load --explain`` prints it.
@@ -85,8 +85,7 @@ def load(raw: RawFile) -> Capture:
 
 
 def _from_json(raw: RawFile) -> Capture:
-    value = json_value(raw)
-    document = value if isinstance(value, dict) else {}
+    document = mapping(json_value(raw))
     stats, trips = document.get("stats"), document.get("round_trips")
     if not isinstance(stats, dict):
         raise CaptureError(raw.path, "irtt's stats are missing; was it cut short?")

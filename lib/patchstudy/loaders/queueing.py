@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from patchstudy.errors import CaptureError
-from patchstudy.loaders.text import counter, json_value, lines
+from patchstudy.loaders.text import counter, json_value, lines, sequence
 from patchstudy.records import Measurement, RawFile
 
 #: Counters and states of one queue, by the keys of ``tc -j``.
@@ -62,8 +62,7 @@ def of_json(raw: RawFile, key: str) -> list[Queue]:
     CaptureError
         If it is not JSON, or a counter is none.
     """
-    value = json_value(raw)
-    listed = value if isinstance(value, list) else []
+    listed = sequence(json_value(raw))
     queues: list[Queue] = []
     for one in listed:
         if isinstance(one, dict) and key in one:

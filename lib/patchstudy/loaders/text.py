@@ -58,6 +58,16 @@ def json_value(raw: RawFile) -> object:
         raise CaptureError(raw.path, f"not usable as JSON ({error})") from error
 
 
+def mapping(value: object) -> dict[str, object]:
+    """Return a JSON object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: object) -> list[object]:
+    """Return a JSON array; an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
 def of_whole_letters(raw: RawFile) -> RawFile:
     r"""Return JSON without halves of a letter (``\ud800``), which no text can hold.
 
