@@ -215,14 +215,27 @@ def test_only_so_many_rows_and_lines_go_on_paper(tmp_path):
     ("longest", "size"), [(20, 8.5), (45, 8.5), (48, 8.0), (60, 7.5), (999, 7.5)]
 )
 def test_letters_shrink_as_a_table_gets_wider(longest, size):
-    assert pdf._widths([longest, longest], ["left", "left"])[1] == size
+    assert pdf._widths([longest, longest], ["left", "left"], [5, 5])[1] == size
 
 
 def test_long_columns_share_what_short_ones_leave():
     aligns = ["left", "right", "right", "left"]
-    widths, size = pdf._widths([40, 8, 30, 200], aligns)
+    widths, size = pdf._widths([40, 8, 30, 200], aligns, [5] * 4)
     assert (widths, size) == (["24.0fr", "auto", "23.4fr", "36.0fr"], 7.5)
-    assert pdf._widths([40, *[15] * 8], ["left"] * 9)[0] == ["auto"] * 9
+    assert pdf._widths([40, *[15] * 8], ["left"] * 9, [5] * 9)[0] == ["auto"] * 9
+
+
+def test_no_column_is_narrower_than_its_longest_word(tmp_path):
+    aligns = ["left"] * 3
+    plain, _ = pdf._widths([21, 300, 300], aligns, [5, 5, 5])
+    assert plain == ["12.6fr", "36.0fr", "36.0fr"]
+    widths, _ = pdf._widths([21, 300, 300], aligns, [18, 5, 5])
+    assert widths == ["89.0pt", "36.0fr", "36.0fr"]
+    name = "Round-trip Throughputs"
+    rows = ((name, *["tcp " * 90] * 5),)
+    columns = tuple(Column(f"c{at}") for at in range(6))
+    read = words(made(cell(Table(columns, rows, "Six."))), tmp_path)
+    assert "Throughputs" in read.split()
 
 
 def test_links_to_the_web_stay_and_others_become_text():

@@ -7,7 +7,7 @@ stands in a raw file or a cell is ever read as Typst code. Code cells are left o
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,6 +47,7 @@ _LONG_WORD: Final = re.compile(r"\S{18,}")
 _TOGETHER: Final = re.compile(
     r"(?<=\d) (?!(?:to|in|and|of)\b|[\[(])|(?<=,) (?=[^\[\]]{1,5}\])"
 )
+_BETWEEN_WORDS: Final = re.compile("[ \u200b-]+")
 _LONG_LINE: Final = re.compile(r"\S{80,}")
 _BREAK: Final = re.compile(r"([/_:.,=&-]|\w{8})(?=\S)")
 _MAY_BREAK: Final = r"\1" + "\u200b"
@@ -318,17 +319,27 @@ def _grid(
     cells = "\n".join("".join(f"[{cell}], " for cell in row) for row in rows)
     head = "".join(f"[{name}], " for name in names)
     title = f"[{_text(caption)}]" if caption else "none"
-    longest = [max(map(len, cells)) for cells in zip(names, *rows, strict=True)]
-    widths, size = _widths(longest, aligns)
+    cells_of = list(zip(names, *rows, strict=True))
+    longest = [max(map(len, cells)) for cells in cells_of]
+    words = [max(map(_longest_word, cells)) for cells in cells_of]
+    widths, size = _widths(longest, aligns, words)
     columns = f"({', '.join(aligns)},), ({', '.join(widths)},)"
     return f"#grid-of({columns}, {size}pt, {title}, ({head}), (\n{cells}\n))"
 
 
-def _widths(longest: Sequence[int], aligns: Sequence[str]) -> tuple[list[str], float]:
+def _longest_word(content: str) -> int:
+    """Letters of the longest word of a cell that is a Typst string."""
+    return max(map(len, _BETWEEN_WORDS.split(content.removeprefix('#"'))))
+
+
+def _widths(
+    longest: Sequence[int], aligns: Sequence[str], words: Sequence[int]
+) -> tuple[list[str], float]:
     """Widths of columns with so many letters, and the largest letters that fit.
 
     Where no size lets every row fit on one line, short columns do, and long ones share
-    what is left by their lengths; numbers, which break badly, get more.
+    what is left by their lengths; numbers, which break badly, get more. None gets less
+    than its longest word, which would stand on the next column.
     """
     space = _PAGE_PT - _CELL_PT * len(longest)
     needed = [count * _LETTER_EM for count in longest]
@@ -339,13 +350,37 @@ def _widths(longest: Sequence[int], aligns: Sequence[str]) -> tuple[list[str], f
     short = sum(need for need in needed if need <= _SHORT_EM) * size
     if space - short < _PAGE_PT / 3:
         return ["auto"] * len(longest), size
-    shares = [
-        "auto"
-        if need <= _SHORT_EM
-        else f"{min(need, _MOST_EM) * (1.3 if align == 'right' else 1):.1f}fr"
-        for need, align in zip(needed, aligns, strict=True)
-    ]
-    return shares, size
+    shares = {
+        at: min(need, _MOST_EM) * (1.3 if aligns[at] == "right" else 1)
+        for at, need in enumerate(needed)
+        if need > _SHORT_EM
+    }
+    least = {at: words[at] * _LETTER_EM * size for at in shares}
+    fixed = _too_narrow(shares, least, space - short)
+    widths = ["auto"] * len(longest)
+    for at, share in shares.items():
+        widths[at] = f"{share:.1f}fr"
+        if at in fixed:
+            widths[at] = f"{least[at] + _CELL_PT:.1f}pt"
+    return widths, size
+
+
+def _too_narrow(
+    shares: Mapping[int, float], least: Mapping[int, float], space: float
+) -> set[int]:
+    """Return which columns would get less than they need of what all share."""
+    found: set[int] = set()
+    while True:
+        whole = sum(share for at, share in shares.items() if at not in found)
+        left = space - sum(least[at] for at in found)
+        more = {
+            at
+            for at, share in shares.items()
+            if at not in found and left * share < least[at] * whole
+        }
+        if not more:
+            return found
+        found |= more
 
 
 def _cell(text: str, align: str) -> str:
