@@ -520,3 +520,30 @@ def test_a_long_name_lies_within_the_picture():
     figure = drawn(figures.profile_difference(table))
     left = min(one.get_window_extent().x0 for one in figure.axes[0].get_yticklabels())
     assert left >= 0
+
+
+def test_a_font_of_the_system_with_the_same_name_changes_nothing():
+    program = """
+import dataclasses, sys
+from matplotlib import font_manager
+fonts = font_manager.fontManager.ttflist
+if sys.argv[1:]:
+    others = [one for one in fonts if one.name == "DejaVu Serif"]
+    assert others
+    fonts[:] = [dataclasses.replace(one, name="DejaVu Sans") for one in others]
+import pandas as pd
+from patchstudy import figures
+columns = ["device", "workload", "metric", "variant", "block", "unit", "value"]
+rows = [["d", "w", "throughput", v, "1", v, n] for n, v in enumerate("ab", start=1)]
+table = pd.DataFrame(rows, columns=columns)
+svg = figures.to_svg(figures.ecdf(table, label="Throughput", unit="bit/s", variants=()))
+sys.stdout.buffer.write(svg)
+"""
+    plain, other = (
+        subprocess.run(
+            [sys.executable, "-c", program, *more], check=True, capture_output=True
+        ).stdout
+        for more in ([], ["other"])
+    )
+    assert b"DejaVuSans-" in plain
+    assert other == plain

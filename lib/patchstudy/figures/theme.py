@@ -2,9 +2,11 @@
 
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
+import matplotlib as mpl
 import pandas as pd
 import seaborn.objects as so
 from matplotlib import font_manager
@@ -32,9 +34,18 @@ WIDTH: Final = 8.0
 #: Artists with more marks than this are drawn as pixels within a vector figure.
 MANY: Final = 2000
 
+#: Our name for the DejaVu Sans that matplotlib brings along: a system may have another
+#: version of it under its own name, whose letters are numbered otherwise.
+FAMILY: Final = "DejaVu Sans of matplotlib"
+_FONTS: Final = Path(mpl.get_data_path()) / "fonts" / "ttf"
+for _path in sorted(_FONTS.glob("DejaVuSans*.ttf")):
+    _entry = font_manager.ttfFontProperty(font_manager.get_font(_path))
+    if _entry.name == "DejaVu Sans":
+        font_manager.fontManager.ttflist.append(replace(_entry, name=FAMILY))
+
 RC: Final[dict[str, Any]] = {
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
+    "font.sans-serif": [FAMILY],
     "font.size": 9.0,
     "text.color": INK,
     "axes.titlesize": 9.0,
@@ -279,7 +290,7 @@ def key(figure: FigureBase, entries: Mapping[str, Artist]) -> None:
         text.set_text(as_text(name))
 
 
-_FONT: Final = font_manager.get_font(font_manager.findfont("DejaVu Sans"))
+_FONT: Final = font_manager.get_font(_FONTS / "DejaVuSans.ttf")
 
 
 def as_text(value: object) -> str:
@@ -310,7 +321,7 @@ def shortened(name: object, room: float) -> str:
 
 def width(text: str) -> float:
     """Width of a line in points, as panel names and row names are written."""
-    size = font_manager.FontProperties(family="DejaVu Sans", size=9)
+    size = font_manager.FontProperties(family=FAMILY, size=9)
     return text_to_path.get_text_width_height_descent(text, size, ismath=False)[0]
 
 
