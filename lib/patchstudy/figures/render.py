@@ -9,11 +9,17 @@ from typing import Any, Final
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import seaborn.objects as so
 from matplotlib.artist import Artist
+from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.transforms import BboxBase
 
 from patchstudy.figures import theme
 
@@ -25,6 +31,12 @@ _SETTINGS: Final[dict[Any, Any]] = {
     "pdf.fonttype": 42,
 }
 _PIXELS_PER_INCH: Final = 160
+_BORDER: Final = 0.06  # inches around what is drawn
+_CANVAS: Final[dict[str, type[FigureCanvasBase]]] = {
+    "svg": FigureCanvasSVG,
+    "pdf": FigureCanvasPdf,
+    "png": FigureCanvasAgg,
+}
 
 
 def to_svg(plot: so.Plot) -> bytes:
@@ -63,23 +75,41 @@ def _drawn(plot: so.Plot, kind: str, metadata: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     with _quiet(), mpl.rc_context(_SETTINGS):
         figure = _figure(plot)
-        for artist in figure.findobj(_many):
-            artist.set_rasterized(True)
+        for artist in _artists(figure):
+            if _marks(artist) > theme.MANY:
+                artist.set_rasterized(True)
         figure.savefig(
             buffer,
             format=kind,
             dpi=_PIXELS_PER_INCH,
-            bbox_inches="tight",
-            pad_inches=0.06,
+            bbox_inches=_laid_out(figure, _CANVAS[kind]),
             metadata=metadata,
         )
     return buffer.getvalue()
 
 
+def _laid_out(figure: Figure, canvas: type[FigureCanvasBase]) -> BboxBase:
+    """Give all parts their place; return what they take up, in inches.
+
+    ``savefig`` would draw everything once more for this.
+    """
+    figure.set_dpi(canvas(figure).fixed_dpi or _PIXELS_PER_INCH)
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+    figure.set_layout_engine(None)
+    return figure.get_tightbbox().padded(_BORDER)
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide what seaborn does to pandas; users can do nothing about it."""
-    with warnings.catch_warnings():
+    """Hide what seaborn does to pandas; users can do nothing about it.
+
+    Small tables are cut into many parts: Arrow's strings, also those of the names of
+    columns, are slow at that.
+    """
+    plain = pd.option_context("mode.string_storage", "python")
+    with plain, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The copy keyword is deprecated")
         yield
 
@@ -89,8 +119,10 @@ def _figure(plot: so.Plot) -> Figure:
     return plot.plot()._figure  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _many(artist: Artist) -> bool:
-    return _marks(artist) > theme.MANY
+def _artists(figure: Figure) -> Iterator[Artist]:
+    """Yield what may have many marks."""
+    for axes in figure.axes:
+        yield from (*axes.lines, *axes.collections)
 
 
 def _marks(artist: Artist) -> int:
