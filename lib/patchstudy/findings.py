@@ -138,6 +138,7 @@ def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts.most_common())
 
 
+@pd.option_context("mode.string_storage", "python")
 def assess(study: Study) -> Assessment:
     """Go from the runs of a study to its decision."""
     material = checks.material(study)

@@ -27,6 +27,8 @@ SOURCES: Final = {
     "errors": "rx.errors and tx.errors",
     "drops": "rx.dropped and tx.dropped",
 }
+#: How a file begins that is of ``ip -j link`` and of nothing else.
+OPENS = re.compile(r'\[\{"ifindex":\d+,"')
 _JSON = re.compile(r'\s*\[\s*(?:\{\s*\}\s*,\s*)*\{\s*"ifindex"\s*:')
 _SETUP = ("mtu", "qdisc")
 

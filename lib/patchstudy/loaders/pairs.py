@@ -64,7 +64,9 @@ def difference(before: Capture, after: Capture) -> Capture:
         If the tools differ or one is not a snapshot of counters.
     """
     _check(before, after)
-    old, new = _readings(before), _readings(after)
+    both = [[(_key(x), x) for x in one.measurements] for one in (before, after)]
+    counts = [Counter(key for key, _ in one) for one in both]
+    old, new = map(_readings, both, counts)
     if omitted := _OMITS_ZEROS.get(after.tool):
         old, new = _with_zeros(old, new, omitted), _with_zeros(new, old, omitted)
     shared = [key for key in new if key in old]
@@ -73,14 +75,16 @@ def difference(before: Capture, after: Capture) -> Capture:
         *before.caveats,
         *after.caveats,
         *_caveats(deltas, set(old) ^ set(new)),
-        *_repeated(before, after),
+        *_repeated(counts),
     )
     delta = replace(
         after,
         measurements=tuple(
             measurement
             for key in shared
-            for measurement in _measurement(old[key], new[key], deltas, after)
+            for measurement in _measurement(
+                old[key], new[key], deltas[key], after.counter_bits
+            )
         ),
         cumulative=False,
         caveats=tuple(dict.fromkeys(caveats)),
@@ -103,16 +107,17 @@ def _check(before: Capture, after: Capture) -> None:
 
 
 def _key(one: Measurement) -> _Key:
-    return one.metric, tuple(sorted(one.labels.items()))
+    return one.metric, tuple(sorted(one.labels.items())) if one.labels else ()
 
 
-def _readings(capture: Capture) -> _Readings:
+def _readings(
+    told: Iterable[tuple[_Key, Measurement]], counts: Mapping[_Key, int]
+) -> _Readings:
     """Return the counters that are there once, by metric and labels; no gauges."""
-    number = Counter(_key(one) for one in capture.measurements)
     return {
-        _key(one): one
-        for one in capture.measurements
-        if one.labels.get("kind") != "gauge" and number[_key(one)] == 1
+        key: one
+        for key, one in told
+        if one.labels.get("kind") != "gauge" and counts[key] == 1
     }
 
 
@@ -165,15 +170,14 @@ def _total(key: _Key, deltas: Mapping[_Key, _Delta]) -> _Delta:
 
 
 def _measurement(
-    old: Measurement, new: Measurement, deltas: Mapping[_Key, _Delta], after: Capture
+    old: Measurement, new: Measurement, delta: _Delta, bits: int
 ) -> Iterator[Measurement]:
     """Yield the delta as a measurement; nothing after a reset."""
-    delta = deltas[_key(new)]
     if delta.value is None:
         return
     exposure = None
     if old.exposure is not None and new.exposure is not None:
-        exposure = _delta(old.exposure, new.exposure, after.counter_bits).value
+        exposure = _delta(old.exposure, new.exposure, bits).value
     yield replace(new, value=delta.value, exposure=exposure)
 
 
@@ -196,10 +200,9 @@ def _caveats(deltas: Mapping[_Key, _Delta], one_sided: set[_Key]) -> Iterator[Ca
         yield Caveat(code="one-sided", severity=Severity.NOTE, text=text)
 
 
-def _repeated(before: Capture, after: Capture) -> Iterator[Caveat]:
+def _repeated(counts: Iterable[Mapping[_Key, int]]) -> Iterator[Caveat]:
     """Yield a caveat for counters that one file holds more than once."""
-    for capture in (before, after):
-        number = Counter(_key(one) for one in capture.measurements)
+    for number in counts:
         repeated = [key for key, times in number.items() if times > 1]
         if repeated:
             text = f"more than once in one snapshot, left out: {_list(repeated)}"

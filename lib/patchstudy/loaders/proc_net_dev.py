@@ -25,6 +25,8 @@ SOURCES: Final = {
     "errors": "columns errs of Receive and of Transmit",
     "drops": "columns drop of Receive and of Transmit",
 }
+#: How a file begins that is of /proc/net/dev and of nothing else.
+OPENS = re.compile(r"Inter-\| {3}Receive +\| {2}Transmit\n")
 _HEADER = re.compile(r"\s*Inter-\|\s+Receive\s+\|\s+Transmit")
 _COUNT = re.compile(r"\d{1,20}")
 _RX = (

@@ -24,6 +24,8 @@ SOURCES: Final = {
         "the label cpu: their sum"
     ),
 }
+#: How a file begins that is of the kernel's softnet_stat and of nothing else.
+OPENS = re.compile(r"[0-9a-f]{8}(?: [0-9a-f]{8}){8,14} ?\n")
 _HEX_ROW = re.compile(r"[0-9a-fA-F]{8}(?: [0-9a-fA-F]{8}){2,}")
 _WIDTHS = (9, 10, 11, 13, 15)
 _NAMES = ("processed", "dropped", "time_squeeze")
