@@ -1,5 +1,6 @@
 """Running notebooks: our own Python, known parameters, failures in one line."""
 
+import asyncio
 import gc
 import json
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import nbformat
 import papermill
 import pytest
+from jupyter_client.manager import AsyncKernelManager
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from patchstudy.errors import StudyError
@@ -151,6 +153,56 @@ def test_where_nothing_can_be_forked_a_line_says_so_and_it_runs(
         "patchstudy: the process that kernels are forked from did not start; "
         "each notebook starts its own kernel\n"
     )
+
+
+def test_a_forked_kernel_has_imported_nearly_everything_already(notebook):
+    every = "import json, sys; print(json.dumps(sorted(sys.modules)))"
+    program = (
+        "import importlib; from patchstudy.report.kernels import _IMPORTED\n"
+        f"for name in _IMPORTED: importlib.import_module(name)\n{every}"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    cells = ("import patchstudy as ps\nfrom patchstudy import sections, why", every)
+    there = json.loads(printed(executed(notebook(*cells))))
+    later = set(there) - set(json.loads(done.stdout.splitlines()[-1]))
+    # each is small; the debugger alone would be over a hundred
+    assert len(later) < 20, sorted(later)
+
+
+def _client(alive):
+    """Return a client of a kernel that never answers."""
+
+    class Manager(AsyncKernelManager):
+        async def is_alive(self):
+            return alive
+
+    manager = engine._warm_manager(Manager)(kernel_name="python3")
+    manager.write_connection_file()
+    client = manager.client()
+    client.start_channels()
+    return client
+
+
+@pytest.mark.parametrize(
+    ("alive", "problem"),
+    [
+        (True, "the kernel did not answer in 0.1 seconds"),
+        (False, "the kernel died before it answered"),
+    ],
+)
+def test_a_kernel_that_never_answers_is_not_waited_for(alive, problem):
+    async def waited():
+        client = _client(alive=alive)
+        try:
+            await client.wait_for_ready(timeout=0.1)
+        finally:
+            client.stop_channels()
+            client.parent.cleanup_connection_file()
+
+    with pytest.raises(RuntimeError, match=problem):
+        asyncio.run(waited())
 
 
 def test_others_can_use_the_engine_with_papermill(notebook, tmp_path, capfd):

@@ -5,17 +5,21 @@ report`` does. Where nothing can be forked, a line says so and each notebook sta
 kernel of its own; what comes out is the same.
 """
 
+import asyncio
 import atexit
 import json
 import os
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from queue import Empty
 from typing import Any, Final
 
+from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
@@ -25,6 +29,7 @@ from papermill.engines import (
     NotebookExecutionManager,
     papermill_engines,
 )
+from traitlets import default
 
 from patchstudy.report.kernels import ENVIRONMENT, READY, limit_memory
 
@@ -33,6 +38,10 @@ NAME: Final = "patchstudy-warm"
 PLAIN: Final = "nbclient"
 #: Asks a kernel manager for a bound on the kernel's memory.
 MEMORY: Final = "PATCHSTUDY_KERNEL_BYTES"
+
+_LEAVING_S: Final = 0.005  # a killed kernel is gone after about so long
+_AGAIN_MS: Final = 5  # between two looks whether a kernel has opened its sockets
+_SILENCE_S: Final = 0.2  # after which a kernel is asked again whether it is there
 
 _START: Final = "from patchstudy.report.kernels import serve; serve()"
 _LAUNCHER: Final = "ipykernel_launcher"
@@ -237,6 +246,56 @@ class _ForkProvisioner(LocalProvisioner):
         self.pid = self.pgid = answer["pid"]
         return self.connection_info
 
+    async def wait(self) -> int | None:
+        """Wait until the kernel is gone; return its exit status, 0 where it was."""
+        while (status := await self.poll()) is None:
+            await asyncio.sleep(_LEAVING_S)
+        self.process = None
+        return status
+
+
+class _PromptClient(AsyncKernelClient):
+    """Goes on as soon as the kernel is idle, not when it was silent for a while."""
+
+    def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - jupyter_client's
+        super().__init__(**kwargs)
+        self.context.reconnect_ivl = _AGAIN_MS  # of every socket it will make
+
+    async def wait_for_ready(self, timeout: float | None = None) -> None:
+        """Ask the kernel what it is until it answers and says that it is idle.
+
+        Raises
+        ------
+        RuntimeError
+            If it died, or did not answer in time.
+        """
+        began = time.monotonic()
+        while not await self._answers(self.kernel_info()):
+            if self.parent is None or not await self.parent.is_alive():
+                raise RuntimeError("the kernel died before it answered")
+            if timeout is not None and time.monotonic() - began > timeout:
+                raise RuntimeError(f"the kernel did not answer in {timeout:g} seconds")
+
+    async def _answers(self, asked: str) -> bool:
+        """Tell whether a request was answered, and nothing more comes of it."""
+        try:
+            while not _is_of(await self.get_shell_msg(timeout=1), asked):
+                continue
+            while not _is_end(await self.get_iopub_msg(timeout=_SILENCE_S), asked):
+                continue
+        except Empty:
+            return False
+        return True
+
+
+def _is_of(message: Mapping[str, Any], asked: str) -> bool:
+    return message["parent_header"].get("msg_id") == asked
+
+
+def _is_end(message: Mapping[str, Any], asked: str) -> bool:
+    idle = message["content"].get("execution_state") == "idle"
+    return idle and _is_of(message, asked)
+
 
 class _PlainProvisioner(LocalProvisioner):
     """``LocalProvisioner`` with a bound on the memory of its kernel."""
@@ -255,7 +314,12 @@ class _PlainProvisioner(LocalProvisioner):
 
 
 def _warm_manager(base: type[AsyncKernelManager]) -> type[AsyncKernelManager]:
-    return _with_provisioner(base, _ForkProvisioner)
+    class Manager(_with_provisioner(base, _ForkProvisioner)):  # type: ignore[misc]
+        @default("client_factory")
+        def _goes_on_at_once(self) -> type[AsyncKernelClient]:
+            return _PromptClient
+
+    return Manager
 
 
 def plain_manager(base: type[AsyncKernelManager]) -> type[AsyncKernelManager]:

@@ -19,13 +19,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-#: What a notebook of ours imports, and what a kernel is made of.
+#: What a notebook of ours imports, and what a kernel is made of or looks for as it
+#: starts.
 _IMPORTED: Final = (
+    "IPython.core.debugger", "IPython.core.pylabtools",
+    "IPython.extensions.storemagic", "faulthandler", "ipykernel.debugger",
     "ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.zmqshell",
-    "matplotlib.pyplot", "matplotlib.backends.backend_svg", "numpy", "pandas",
-    "pyarrow", "scipy.stats", "seaborn.objects", "patchstudy.profiles",
-    "patchstudy.report.handed", "patchstudy.report.sections", "patchstudy.report.why",
-    "patchstudy.report.summary",
+    "matplotlib.backends.backend_svg", "matplotlib.pyplot", "numpy", "pandas", "pdb",
+    "psutil", "pyarrow.pandas_compat", "scipy.stats", "seaborn.objects", "sqlite3",
+    "tornado.platform.asyncio", "tornado.queues",
+    "patchstudy.profiles", "patchstudy.report.handed", "patchstudy.report.sections",
+    "patchstudy.report.why", "patchstudy.report.summary",
 )  # fmt: skip
 #: Set in every kernel, whichever way it is started.
 ENVIRONMENT: Final = {
@@ -53,6 +57,7 @@ def serve() -> None:
     _to_nowhere(1)
     for name in _IMPORTED:
         importlib.import_module(name)
+    importlib.import_module("matplotlib.backends").backend_registry.list_all()
     gc.collect()
     gc.freeze()  # or the first collection of every kernel would copy it all
     _answer(answers, READY)
