@@ -86,6 +86,8 @@ FOUND = {
     b" 0) 1.0 us | f();\n 0) a" + b" " * 100_000 + b"=\n",
     "ss, many colons": b"ESTAB 0      0      192.0.2.1:40332 192.0.2.2:5201 bbr rto:2 "
     b"rtt:1/2\nESTAB 0 0 " + b"a:" * 100_000 + b"\n",
+    "iperf3 text, many blanks": b"Connecting to host 192.0.2.2, port 5201\n[ ID] "
+    b"Interval           Transfer     Bitrate\n[SUM]" + b" " * 250_000 + b"x\n",
     "fping, all pings lost": b"x : - - - -\n",
     "drops without digits": b"dropwatch> start\nx drops at tcp_v_rcv+a (xffff) [s]\n",
 }  # fmt: skip

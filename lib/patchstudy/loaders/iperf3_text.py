@@ -59,7 +59,7 @@ SOURCES: Final = {
     "starved_flows": "part of the same below a tenth of their mean",
 }
 _ROW: Final = re.compile(
-    r"\[\s*(?P<id>\d{1,9}|SUM)\]\s*(?:\[(?P<role>[TR]X-[CS])\])?\s+"
+    r"\[\s*+(?P<id>\d{1,9}|SUM)\](?:\s*+\[(?P<role>[TR]X-[CS])\])?\s++"
     r"(?P<start>\d{1,9}\.\d+)\s*-\s*(?P<end>\d{1,9}\.\d+)\s+sec\s+"
     r"(?P<size>\d{1,9}(?:\.\d+)?)\s+(?P<size_unit>[KMGTP]?)Bytes\s+"
     r"(?P<rate>\d{1,9}(?:\.\d+)?)\s+(?P<rate_unit>[KMGTP]?)(?P<kind>bit?s|Bytes)/sec"

@@ -62,10 +62,13 @@ KEYS: Final = frozenset({
 _PLACE: Final = ("CORE", "SOCK", "NODE")
 #: Tables that metrics come from, by their key and a column; one that cannot be read is
 #: an error.
-_CORE: Final = (
-    ("CPU", "%idle"), ("NODE", "%idle"), ("CPU", "intr/s"), ("CPU", "NET_RX/s"),
-    ("IFACE", "rxpck/s"), ("IFACE", "rxerr/s"), ("INTR", "intr/s"), ("", "cswch/s"),
-)  # fmt: skip
+_CORE: Final = {
+    "CPU": frozenset({"%idle", "intr/s", "NET_RX/s"}),
+    "NODE": frozenset({"%idle"}),
+    "IFACE": frozenset({"rxpck/s", "rxerr/s"}),
+    "INTR": frozenset({"intr/s"}),
+    "": frozenset({"cswch/s"}),
+}
 _LABELS: Final = {"IFACE": "interface", "INTR": "interrupt", "DEV": "device"}
 #: Heads that mpstat prints and sar does not.
 MPSTAT: Final = re.compile(
@@ -259,12 +262,12 @@ def report(raw: RawFile, *, core: bool = False) -> Report:
     CaptureError
         If a number cannot be read, or the file holds two calls.
     """
-    lines = [one for one in plain(raw.text) if one[1]]
-    banners = {
-        n: match
-        for n, line in lines
-        if line.startswith("Linux ") and (match := BANNER.match(line))
-    }
+    lines, banners = [], {}
+    for one in plain(raw.text):
+        if one[1]:
+            lines.append(one)
+            if one[1].startswith("Linux ") and (match := BANNER.match(one[1])):
+                banners[one[0]] = match
     if len(banners) != 1:
         two = "holds the output of two calls; split the file"
         none = "the first line of sysstat is missing; was it cut?"
@@ -343,7 +346,7 @@ def label_end(line: str) -> int:
 
 def is_core(key: str, columns: Collection[str]) -> bool:
     """Say whether a metric comes from a table with this key and these columns."""
-    return any(key == name and column in columns for name, column in _CORE)
+    return key in _CORE and not _CORE[key].isdisjoint(columns)
 
 
 def is_head(words: Sequence[str]) -> bool:
@@ -358,11 +361,12 @@ def _line(
     line: tuple[int, str],
 ) -> _Draft | None:
     """Take in one line and return the table that it belongs to."""
-    row = split(line[1])
-    if row is None:
+    found = place(line[1])
+    if found is None:
         problem = f"{line[1]!r} is no row of a table of sysstat"
         raise CaptureError(told.raw.path, problem, where=str(line[0]))
-    time, words = row
+    time, start = found
+    words = line[1][start:].split()
     if _is_aside(told, drafts, line[1], words[:2]):
         return current
     if (
@@ -376,10 +380,10 @@ def _line(
         raise CaptureError(told.raw.path, problem, where=str(line[0]))
     _take(told, current, time, line=(line[0], words))
     if current.simple:
-        current.moment = line[1][: label_end(line[1])]
+        current.moment = line[1][:start]
         current.latest = current.sheet.average if time is None else current.rows[-1]
     elif not current.readable:
-        current.moment = line[1][: label_end(line[1])]
+        current.moment = line[1][:start]
     return current
 
 
