@@ -97,8 +97,8 @@ def interval_table(*, runs=4, length=5):
 def change_row(**changed):
     row = {
         "name": "throughput / tcp", "device": "mt7621", "role": "primary",
-        "change": 5.9, "low": 5.6, "high": 6.1, "margin": 1.0, "axis": "%",
-        "verdict": "better",
+        "change": 5.9, "low": 5.6, "high": 6.1, "margin": 1.0, "noise": np.nan,
+        "axis": "%", "verdict": "better",
     }  # fmt: skip
     return row | changed
 
@@ -424,6 +424,22 @@ def test_the_margin_is_drawn_in_both_directions():
     axes = drawn(figures.forest(changes({"margin": 2.5}))).axes[0]
     band = axes.patches[0]
     assert (band.get_x(), band.get_x() + band.get_width()) == (-2.5, 2.5)
+
+
+def test_what_code_placement_may_show_is_dashed_in_both_directions():
+    figure = drawn(figures.forest(changes({}, {"name": "x", "noise": 7.0})))
+    (axes,) = figure.axes
+    dashed = [
+        tuple(float(x) for x, _ in path)
+        for one in axes.collections
+        if one.get_linestyles()[0][1]
+        for path in one.get_segments()
+    ]
+    assert dashed == [(-7.0, -7.0), (7.0, 7.0)]
+    left, right = axes.get_xlim()
+    assert left < -7 < 7 < right
+    assert "code placement alone" in words(figure)
+    assert "code placement alone" not in words(drawn(figures.forest(changes({}))))
 
 
 def test_percent_points_and_large_changes_have_their_own_panels():

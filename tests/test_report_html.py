@@ -243,7 +243,7 @@ def test_the_code_of_a_section_stands_folded_at_its_end():
     )
     assert (
         '<p class="note accept"><strong>ACCEPT</strong> Faster.</p>\n'
-        '<details class="code"><summary>Code of this section</summary>'
+        '<details class="code"><summary>Show the code that made this section</summary>'
         '<pre tabindex="0"><code>verdict(study)</code></pre></details>\n<nav'
     ) in html
     assert html.index("two</p>") < html.index("first()\n\nsecond()</code>")
@@ -278,7 +278,7 @@ def test_changes_and_guards_are_read_back_and_drawn():
     change = Interval(
         mood="good", what="Throughput", where="tcp on a", values="20 to 21 Mbit/s",
         change="+5 % [+4, +6]", verdict="better", runs="9 runs each",
-        places=(10, 50, 60, 70, 5, 15),
+        places=(10, 50, 60, 70, 5, 15, 2, 20),
     )  # fmt: skip
     mark = Mark(mood="bad", name="loss", word="worse", detail="+9 pp", target="#guards")
     shown = (
@@ -291,6 +291,7 @@ def test_changes_and_guards_are_read_back_and_drawn():
     assert parts(marks_to_html(shown[1])) == shown[1:]
     assert '<a class="name" href="#guards">loss</a>' in html
     assert '<line class="range" x1="50%" x2="70%"' in html
+    assert [f'x1="{at}%" x2="{at}%" y1="2"' in html for at in (2, 20)] == [True, True]
 
 
 def test_streams_and_errors_are_shown():

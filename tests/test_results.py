@@ -41,7 +41,7 @@ OURS = {
 OURS_COMPARISON = {
     "unit", "labels", "tool", "place", "blocks", "companion", "margin", "guard",
     "sentence", "problem", "expect", "ratio_of_means", "spread", "without_outliers",
-    "counted", "rounded", "borrowed",
+    "counted", "rounded", "borrowed", "layout_noise",
 }  # fmt: skip
 VERDICTS = {
     "better", "worse", "equivalent", "inconclusive", "saturated", "not assessable",

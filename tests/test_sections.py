@@ -235,7 +235,10 @@ def test_the_first_screen_tells_all_in_few_words(study, assessed):
             "qmi_wwan/tx-skb-orphan",
             "It costs more than was accepted, on qemu-tcg-icount-250mips: loss",
         ),
-        ("veth/gro", "Not yet decided, on x86-vm-6.18: transaction_rate on netperf: "),
+        (
+            "veth/gro",
+            "Not yet decided: better in both primary comparisons, on x86-vm-6.18, by +",
+        ),
         ("qmi_wwan/rx-prefetch", "The claim is not supported, on qemu-tcg-icount-250"),
     ],
 )
@@ -323,3 +326,26 @@ def test_the_runs_behind_a_number_give_the_number(study, assessed):
         assert sum(found) / len(found) == pytest.approx(
             one.comparison.baseline.mean, 0.02
         )
+
+
+def test_what_is_known_stands_before_the_guard_that_is_open(assessed):
+    told = answer.headline(assessed("veth/gro"))
+    assert " by +46 % to +53 %; but transaction_rate on netperf: unresolved: " in told
+
+
+def test_what_was_sent_stands_beside_a_loss(assessed):
+    marks = answer.marks(assessed("qmi_wwan/tx-skb-orphan"))
+    (loss,) = (one for one in marks.items if one.name == "loss")
+    assert loss.detail == (
+        "udp-up-20mbit: 0 to 91.27 %, +91.269 pp [+91.266, +91.273]; margin 0.5 pp; "
+        "sent were 19.74 to 257.9 Mbit/s"
+    )
+
+
+def test_code_placement_is_told_and_drawn_where_it_hides_a_change(assessed):
+    found = answer.intervals(assessed("bgmac/code-placement"))
+    verdicts = {one.verdict for one in found.items}
+    assert "inconclusive, margin 2 %; code placement alone may make 4.9 %" in verdicts
+    *_, least, most = found.items[0].places
+    assert least < found.items[0].places[0] < most
+    assert found.caption.endswith("differ in code placement only.")

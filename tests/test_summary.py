@@ -77,7 +77,18 @@ def test_devices_that_agree_stand_in_a_table(tmp_path, assessed):
     )
     (table,) = summary.devices(found)
     rows = {row[1]: row for row in table.rows}
-    assert rows["throughput, tcp-egress80"][2:4] == ("2", "same sign")
+    assert rows["throughput, tcp-egress80"][2:4] == ("2 of 1 machine", "same sign")
+
+
+def test_published_devices_are_named_where_nothing_was_measured(tmp_path, assessed):
+    names = ("qmi_wwan/qmap-headroom", "bgmac/prefetch")
+    reports = {name: results(assessed(name)) for name in names}
+    table = summary.overview(
+        summary.Summary(folder=tmp_path, reports=reports, errors={})
+    )
+    assert [row[2] for row in table.rows] == [
+        "qemu-tcg-icount-125mips, qemu-tcg-icount-250mips", "bcm4708 (published)",
+    ]  # fmt: skip
 
 
 def test_every_primary_change_is_drawn(reports):

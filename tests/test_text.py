@@ -199,7 +199,7 @@ def test_a_cover_letter_begins_with_the_verdict_and_ends_with_the_way_back(asses
 def test_markdown_says_the_same_as_the_block(assessed):
     assessment = assessed("veth/gro")
     told = markdown(assessment)
-    assert told.startswith("### veth/gro\n\n**NOT YET.** Not yet decided, on x86")
+    assert told.startswith("### veth/gro\n\n**NOT YET.** Not yet decided: better in")
     assert (
         "| tcp on x86\\-vm\\-6\\.18 | throughput \\[Gbit/s\\] \\(primary\\) |" in told
     )

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import stdtrit
 from statsmodels.stats.meta_analysis import combine_effects
 
+from patchstudy.errors import StudyError
 from patchstudy.findings import assess
 from patchstudy.report import sections
 from patchstudy.report.results import results
@@ -27,19 +28,23 @@ NOISE = np.array([0.0, 3.0, -2.0, 1.0, -3.0, 2.0])
 def devices(write_study, turns):
     """Return a function: a study with such changes in percent, one a device."""
 
-    def of(*changes, noise=1.0):
+    def of(*changes, noise=1.0, design=DESIGN):
         rows = []
         for at, change in enumerate(changes):
             base = 100 + noise * NOISE
             new = (100 + noise * np.roll(NOISE, 1)) * (1 + change / 100)
             rows += turns(base.tolist(), new.tolist(), blocks=True, device=f"d{at}")
-        return assess(open_study(write_study(DESIGN, rows)))
+        return assess(open_study(write_study(design, rows)))
 
     return of
 
 
+def side_by_side(found):
+    return together(found.findings, found.study.design)
+
+
 def test_devices_are_counted_by_verdict(devices):
-    (one,) = together(devices(10, 12, -20, noise=0.1).findings)
+    (one,) = side_by_side(devices(10, 12, -20, noise=0.1))
     assert one.counts == {"better": 2, "worse": 1}
     assert not one.same_sign
     assert "the changes do not all point the same way" in sentence(one)
@@ -47,7 +52,7 @@ def test_devices_are_counted_by_verdict(devices):
 
 
 def test_devices_that_agree_though_each_is_inconclusive(devices):
-    (one,) = together(devices(1.0, 1.2, 0.9, 1.1, 1.3, 1.0).findings)
+    (one,) = side_by_side(devices(1.0, 1.2, 0.9, 1.1, 1.3, 1.0))
     assert one.counts == {"inconclusive": 6}
     assert one.same_sign
     assert one.sign_p == pytest.approx(2 / 64)
@@ -57,7 +62,7 @@ def test_devices_that_agree_though_each_is_inconclusive(devices):
 
 def test_no_change_of_all_is_claimed_for_few_devices(devices):
     found = devices(*[1.0] * (ENOUGH_DEVICES - 1))
-    (one,) = together(found.findings)
+    (one,) = side_by_side(found)
     assert one.pooled is None
     table, note = sections.devices_together(found)
     assert len(table.rows) == ENOUGH_DEVICES - 1
@@ -74,7 +79,7 @@ def test_enough_devices_give_a_change_of_all(devices):
 
 def test_one_device_has_nothing_to_agree_with(devices):
     found = devices(10)
-    assert together(found.findings) == ()
+    assert side_by_side(found) == ()
     (note,) = sections.devices_together(found)
     assert note.text == "No declared metric was measured on two devices."
 
@@ -85,7 +90,7 @@ def test_a_device_that_cannot_be_compared_is_named_and_left_out(write_study, tur
     rows += turns([100], [110], blocks=True, device="c")
     rows += turns([100, 101, 0], [110, 111, 109], blocks=True, device="z")
     found = assess(open_study(write_study(DESIGN, rows)))
-    (one,) = together(found.findings)
+    (one,) = side_by_side(found)
     assert one.left_out == {"c": "too few units", "z": "a value is zero: no ratio"}
     assert len(one.used) == 2
 
@@ -117,3 +122,37 @@ def test_the_pooled_change_is_that_of_hartung_and_knapp(seed):
     error = max(theirs.sd_eff_w_re_hksj, theirs.sd_eff_w_re)
     reach = stdtrit(len(values) - 1, 0.975) * error
     assert ours.high - ours.value == pytest.approx(reach, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "machines", "sign_p", "words"),
+    [
+        ((), 3, 0.25, "all 3 changes point the same way, which chance alone does with"),
+        ((1,), 2, 0.5, "same way, on 2 machines, which chance alone does with p 0.500"),
+        ((1, 2), 1, None, "in settings of one machine: one witness, not 3"),
+    ],
+)
+def test_settings_of_one_machine_are_one_witness(
+    settings, machines, sign_p, words, devices
+):
+    told = "".join(f'[devices.d{at}]\nsame_as = "d0"\n' for at in settings)
+    found = devices(5, 6, 7, design=f"{DESIGN}[devices.d0]\n{told}")
+    (one,) = side_by_side(found)
+    assert (one.machines, one.sign_p) == (machines, sign_p)
+    assert words in sentence(one)
+    (stored,) = results(found)["devices_together"]
+    assert (stored["machines"], len(stored["compared"])) == (machines, 3)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        '[devices.a]\nsame_as = "a"\n',
+        '[devices.a]\nsame_as = "b"\n',
+        '[devices.a]\nsame_as = "b"\n[devices.b]\nsame_as = "c"\n[devices.c]\n',
+    ],
+)
+def test_a_setting_is_one_of_another_device(told, write_study):
+    problem = r"devices\.a\.same_as: must name another device of this study, without"
+    with pytest.raises(StudyError, match=problem):
+        open_study(write_study(DESIGN + told, []))

@@ -266,6 +266,7 @@ def _against(one: Finding, reach: float, confidence: float) -> Finding:
 
     A control, or a claim of no change, that moved within its margin stays as it is.
     """
+    one = replace(one, layout_noise=reach)
     effect = one.comparison.effect
     same = one.role is Role.CONTROL or claims_same(one)
     if one.verdict not in {Verdict.BETTER, Verdict.WORSE}:

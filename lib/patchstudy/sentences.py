@@ -460,12 +460,12 @@ def _needed_in_words(comparison: Comparison, needed: int | None) -> str:
     return f"about {runs} runs in {needed} {name}s"
 
 
-def on_scale(comparison: Comparison, value: float) -> str:
+def on_scale(comparison: Comparison, value: float, *, digits: int = 3) -> str:
     """Write a size on the scale of the analysis, as a change is written."""
     if comparison.scale is Scale.RATIO:
-        return f"{100 * math.expm1(min(value, 700.0)):.3g} %"
+        return f"{100 * math.expm1(min(value, 700.0)):.{digits}g} %"
     scale, unit = difference_unit(comparison)
-    return f"{value / scale:.3g} {unit}".rstrip()
+    return f"{value / scale:.{digits}g} {unit}".rstrip()
 
 
 _OPENING: Final = {
@@ -495,7 +495,7 @@ def headline(
     shown = primary
     if decision is Decision.NOT_YET:
         open_ = [one for one in findings if one.role in DECIDING and is_open(one)]
-        shown = [*open_, *(one for one in primary if one not in open_)]
+        shown = [*primary, *(one for one in open_ if one not in primary)]
     if decision is Decision.VETO:
         broken = [one for one in findings if one.guarded is Guarded.BROKEN]
         others = [

@@ -15,7 +15,7 @@ from scipy import optimize, special
 
 from patchstudy.metrics import Scale
 from patchstudy.stats import Estimate
-from patchstudy.study import Role, is_published
+from patchstudy.study import Design, Role, is_published
 from patchstudy.verdicts import Finding, Verdict
 
 #: Devices from which a pooled change is told (STATISTICS 3.15).
@@ -34,9 +34,12 @@ class Together:
         Verdict -> number of devices.
     used, left_out
         Findings that are compared with each other, and device -> why others are not.
+    machines
+        Number of machines among the used: two settings of one are one witness.
     same_sign, sign_p
         Whether all used changes point in one direction, and how often chance alone
-        makes so many agree (two-sided sign test); None where one is exactly zero.
+        makes so many machines agree (two-sided sign test); None where a change is
+        exactly zero, or where there is one machine.
     q, q_p, i2, tau2
         Heterogeneity (Cochran 1954): Q with its p, the share of it that is not noise,
         and the variance between devices (Paule and Mandel 1982), on the scale of the
@@ -50,6 +53,7 @@ class Together:
     counts: dict[str, int]
     used: tuple[Finding, ...]
     left_out: dict[str, str]
+    machines: int
     same_sign: bool
     sign_p: float | None
     q: float | None
@@ -64,7 +68,7 @@ class Together:
         return self.used[0].comparison.scale if self.used else Scale.DIFFERENCE
 
 
-def together(findings: Iterable[Finding]) -> tuple[Together, ...]:
+def together(findings: Iterable[Finding], design: Design) -> tuple[Together, ...]:
     """Put the declared findings of one metric on several devices side by side.
 
     Published values never stand together with measured ones.
@@ -79,7 +83,7 @@ def together(findings: Iterable[Finding]) -> tuple[Together, ...]:
             role = str(one.role)
             key = (name, question.workload, one.comparison.variant, role, kind)
             cells.setdefault(key, []).append(one)
-    return tuple(_together(ones) for ones in cells.values() if len(ones) > 1)
+    return tuple(_together(ones, design) for ones in cells.values() if len(ones) > 1)
 
 
 def sentence(one: Together) -> str:
@@ -87,17 +91,22 @@ def sentence(one: Together) -> str:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in one.counts.items())
     first = one.findings[0].comparison.question
     text = f"{first.planned.metric.name} on {first.workload}: {counts}"
-    if one.sign_p is not None:
-        k = len(one.used)
-        text += (
-            f"; all {k} changes point the same way, which chance alone does with "
-            f"p {one.sign_p:.3f}"
-            if one.same_sign
-            else "; the changes do not all point the same way"
-        )
+    if len(one.used) > 1:
+        text += f"; {_signs(one)}"
     if one.i2 is not None:
         text += f"; {100 * one.i2:.0f} % of their differences is more than noise"
     return text + "."
+
+
+def _signs(one: Together) -> str:
+    if not one.same_sign:
+        return "the changes do not all point the same way"
+    words = f"all {len(one.used)} changes point the same way"
+    if one.sign_p is None:
+        return f"{words}, in settings of one machine: one witness, not {len(one.used)}"
+    few = one.machines < len(one.used)
+    count = f", on {one.machines} machines" if few else ""
+    return f"{words}{count}, which chance alone does with p {one.sign_p:.3f}"
 
 
 def heterogeneity(
@@ -140,7 +149,7 @@ def pool(values: Sequence[float], errors: Sequence[float], tau2: float) -> Estim
 # ---- parts --------------------------------------------------------------------------
 
 
-def _together(findings: Sequence[Finding]) -> Together:
+def _together(findings: Sequence[Finding], design: Design) -> Together:
     left_out = {x.comparison.question.device: why for x in findings if (why := _odd(x))}
     fit = [x for x in findings if not _odd(x)]
     scales = Counter(x.comparison.scale for x in fit)
@@ -158,14 +167,16 @@ def _together(findings: Sequence[Finding]) -> Together:
     told = several and min(errors) > 0 and any(values)
     found = heterogeneity(values, errors) if told else (None,) * 4
     same = several and (min(values) > 0 or max(values) < 0)
+    machines = len({design.machine(x.comparison.question.device) for x in used})
     enough = told and len(values) >= ENOUGH_DEVICES
     return Together(
         findings=tuple(findings),
         counts=dict(Counter(str(x.verdict) for x in findings)),
         used=tuple(used),
         left_out=left_out,
+        machines=machines,
         same_sign=same,
-        sign_p=min(1.0, 2 * 0.5 ** len(values)) if several and all(values) else None,
+        sign_p=2 * 0.5**machines if machines > 1 and all(values) else None,
         q=found[0],
         q_p=found[1],
         i2=found[2],

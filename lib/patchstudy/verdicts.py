@@ -87,6 +87,9 @@ class Finding(Carded):
         The variant as the sentence names it; empty where only one is compared.
     sentence
         The finding in one sentence.
+    layout_noise
+        How much builds that differ in code placement only may change it, either way,
+        on the scale of the analysis (STATISTICS 3.7); None where that is not known.
     """
 
     comparison: Comparison
@@ -97,6 +100,7 @@ class Finding(Carded):
     margin: float | None
     named: str
     sentence: str
+    layout_noise: float | None = None
 
     @property
     def planned(self) -> Planned:

@@ -1,7 +1,7 @@
 """Every change with its interval against its margin."""
 
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,9 @@ _COLUMNS: Final = (
 LARGE: Final = 100.0
 #: Widest name of a row, in points.
 _ROOM: Final = 190.0
+_NOISE: Final[dict[str, Any]] = {
+    "color": "0.35", "linewidth": 1.2, "linestyle": (0, (2, 1.5)),
+}  # fmt: skip
 _MINUS: Final = "\N{MINUS SIGN}"
 _AXIS: Final = {"%": "change [%]", "pp": "difference [percentage points]"}
 
@@ -38,8 +41,9 @@ def forest(rows: pd.DataFrame) -> so.Plot:
     rows
         Columns ``name``, ``device``, ``role``, ``change``, ``low``, ``high``,
         ``margin`` (both directions; may be NaN), ``axis`` (``"%"`` or ``"pp"``, the
-        unit of the four numbers) and ``verdict``. Drawn in this order, first on top,
-        the rows of one device together.
+        unit of the numbers) and ``verdict``; it may have ``noise`` as well: what builds
+        that differ in code placement only may show, in both directions. Drawn in this
+        order, first on top, the rows of one device together.
 
     Raises
     ------
@@ -47,7 +51,8 @@ def forest(rows: pd.DataFrame) -> so.Plot:
         If the table is empty.
     """
     theme.require(rows, _COLUMNS, "changes")
-    table = _clipped(_placed(rows))
+    known = rows if "noise" in rows else rows.assign(noise=np.nan)
+    table = _clipped(_placed(known))
     order = list(dict.fromkeys(table["panel"]))
     plot = (
         so.Plot(table, x="change", y="at", xmin="from", xmax="to")
@@ -69,7 +74,7 @@ def forest(rows: pd.DataFrame) -> so.Plot:
 
 def _placed(rows: pd.DataFrame) -> pd.DataFrame:
     """Give each row its panel, and its place below the heading of its device."""
-    numbers = ["change", "low", "high", "margin"]
+    numbers = ["change", "low", "high", "margin", "noise"]
     table = rows.astype(dict.fromkeys(numbers, float))
     table = pd.concat(
         [group for _, group in table.groupby("device", sort=False)], ignore_index=True
@@ -121,11 +126,12 @@ def _clipped(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _limits(rows: pd.DataFrame) -> tuple[float, float]:
-    """Limits with zero and all margins in sight; no interval may flatten the rest.
+    """Limits with zero, margins and noise in sight; no interval may flatten the rest.
 
     Ends of intervals count as far as three times the largest change or margin.
     """
-    points = np.concatenate([rows["change"], rows["margin"], -rows["margin"], [0.0]])
+    both = [sign * rows[name] for name in ("margin", "noise") for sign in (1, -1)]
+    points = np.concatenate([rows["change"], *both, [0.0]])
     points = points[np.isfinite(points)]
     far = 3 * float(np.abs(points).max()) or np.inf
     ends = rows[["low", "high"]].to_numpy().ravel()
@@ -159,6 +165,7 @@ def _backdrop(axes: Axes, rows: pd.DataFrame, entries: dict[str, Artist]) -> Non
     axes.xaxis.set_major_formatter(FuncFormatter(_signed))
     for row in rows.to_dict("records"):
         _margin(axes, row)
+        _noise(axes, row)
         _arrows(axes, row)
         _words(axes, row)
     _names(axes, rows)
@@ -174,6 +181,12 @@ def _margin(axes: Axes, row: dict) -> None:
     if np.isfinite(row["margin"]):
         corner, width = (-row["margin"], row["at"] - 0.36), 2 * row["margin"]
         axes.add_patch(Rectangle(corner, width, 0.72, color="0.88", zorder=0.5, lw=0))
+
+
+def _noise(axes: Axes, row: dict) -> None:
+    if np.isfinite(row["noise"]):
+        ends, at = (-row["noise"], row["noise"]), row["at"]
+        axes.vlines(ends, at - 0.36, at + 0.36, **_NOISE)
 
 
 def _arrows(axes: Axes, row: dict) -> None:
@@ -255,6 +268,8 @@ def _key(table: pd.DataFrame) -> dict[str, Artist]:
     entries: dict[str, Artist] = {"change with its interval": line}
     if table["margin"].notna().any():
         entries["within the margin"] = Patch(color="0.88")
+    if table["noise"].notna().any():
+        entries["code placement alone"] = Line2D([], [], **_NOISE)
     if ((table["low"] < table["left"]) | (table["high"] > table["right"])).any():
         entries["goes on beyond the panel"] = Line2D(
             [], [], color=theme.INK, marker=">", markersize=6, linestyle=""

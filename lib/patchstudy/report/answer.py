@@ -1,22 +1,24 @@
 """The answer in a few words: what stands first in every form of a report."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from patchstudy.checks import Doubt
-from patchstudy.decisions import Decision, DeviceDecision
+from patchstudy.decisions import Decision, DeviceDecision, is_open
 from patchstudy.findings import Assessment
 from patchstudy.metrics import Scale
 from patchstudy.records import Severity
+from patchstudy.report.figure_tables import NOISE_NOTE
 from patchstudy.report.lead import Interval, Intervals, Mark, Marks, Mood, Span, places
 from patchstudy.sentences import (
     GUARD_WORDS,
     change_in_words,
     moved_in_words,
+    on_scale,
     replication_in_words,
     shared_unit,
 )
@@ -95,14 +97,27 @@ def headline(assessment: Assessment) -> str:
         for reason in one.reasons
     ]
     together = _better_together(assessment)
-    if together:
-        return f"{opening}: {together}."
+    if together and assessment.decision in {Decision.ACCEPT, Decision.SMALL}:
+        return f"{opening}: {together}{_margins(primaries(assessment))}."
     if not reasons:
         return f"{opening}: no primary metric was measured."
     device, first = reasons[0]
     more = len(reasons) - 1
     tail = f"; {more} more such reason{'s' if more > 1 else ''} below" if more else ""
+    if assessment.decision is Decision.NOT_YET and (known := _settled(assessment)):
+        return f"{opening}: {together or known}; but {first}{tail}."
     return f"{opening}, on {device}: {first}{tail}."
+
+
+def _settled(assessment: Assessment) -> str:
+    """Say what is known where only guards are open; empty where a primary is too."""
+    found = primaries(assessment)
+    if not found or any(is_open(one) for one in found):
+        return ""
+    first = found[0]
+    where = first.comparison.question.device
+    more = f"; {len(found) - 1} more below" if len(found) > 1 else ""
+    return f"on {where}, {first.sentence.rstrip('.')}{more}"
 
 
 def _broken(assessment: Assessment) -> bool:
@@ -137,8 +152,6 @@ def _better_together(assessment: Assessment) -> str:
     better = all(one.verdict is Verdict.BETTER for one in found)
     if len(found) < 2 or not (ratios and better):
         return ""
-    if assessment.decision not in {Decision.ACCEPT, Decision.SMALL}:
-        return ""
     ordered = sorted(
         found, key=lambda one: abs(one.comparison.change.value)
         if one.comparison.change else 0.0,
@@ -152,10 +165,7 @@ def _better_together(assessment: Assessment) -> str:
     if len(others) >= _MOST_NAMED:
         where = f"{len(others) + 1} devices"
     which = "both" if len(found) == 2 else f"all {len(found)}"
-    return (
-        f"better in {which} primary comparisons, on {where}, by {least} to {most}"
-        f"{_margins(found)}"
-    )
+    return f"better in {which} primary comparisons, on {where}, by {least} to {most}"
 
 
 def _margins(found: Sequence[Finding]) -> str:
@@ -203,7 +213,9 @@ def intervals(assessment: Assessment) -> Intervals | None:
         ),
         caption=f"Dot and line: the change with its {_level(assessment)} interval. "
         "Grey: changes within the margin. Upright line: no change. "
-        "Values: baseline to patched.",
+        "Values: baseline to patched."
+        + NOISE_NOTE
+        * any(one.layout_noise is not None for one in chosen),
     )
 
 
@@ -235,6 +247,8 @@ def _verdict(one: Finding) -> str:
             return f"{one.verdict}, {words}"
     if one.verdict is Verdict.EQUIVALENT:
         return f"no difference beyond the margin of {margin}"
+    if one.verdict is Verdict.INCONCLUSIVE:
+        return f"{one.verdict}, margin {margin}{_why_open(one)}"
     said = "no change could show" if one.verdict is Verdict.SATURATED else one.verdict
     told = one.verdict in {Verdict.SATURATED, Verdict.NOT_ASSESSABLE}
     if told and one.qualifiers:
@@ -242,17 +256,28 @@ def _verdict(one: Finding) -> str:
     return str(said)
 
 
+def _why_open(one: Finding) -> str:
+    if LAYOUT_NOISE not in one.qualifiers or one.layout_noise is None:
+        return ""
+    reach = on_scale(one.comparison, one.layout_noise, digits=2)
+    return f"; code placement alone may make {reach}"
+
+
 def _span(one: Finding) -> Span:
     comparison, change = one.comparison, one.comparison.change
     ratio = comparison.scale is Scale.RATIO
-    margin = math.nan if one.margin is None else one.margin
+    margin, noise = (
+        math.nan if size is None else float(np.expm1(size)) if ratio else size
+        for size in (one.margin, one.layout_noise)
+    )
     ends = (change.value, change.low, change.high) if change else (math.nan,) * 3
     return Span(
         axis="ratio" if ratio else shared_unit(comparison)[1],
         value=ends[0],
         low=ends[1],
         high=ends[2],
-        margin=float(np.expm1(margin)) if ratio else margin,
+        margin=margin,
+        noise=noise,
     )
 
 
@@ -270,11 +295,12 @@ def marks(assessment: Assessment) -> Marks | None:
         return None
     questions = [one.comparison.question for one in assessment.findings]
     several = len({(one.device, one.workload) for one in questions}) > 1
+    sent = _sent(assessment)
     made = sorted(
         ((_worst(members), name, members) for name, members in groups.items()),
         key=lambda found: _GRAVITY.index(found[0]),
     )
-    items = tuple(_mark(*found, several=several) for found in made)
+    items = tuple(_mark(*found, sent=sent, several=several) for found in made)
     return Marks(title="Guards:", items=items)
 
 
@@ -283,8 +309,25 @@ def _worst(members: Sequence[Finding]) -> Guarded:
     return next(one for one in _GRAVITY if one in found)
 
 
+def _sent(assessment: Assessment) -> dict[tuple[str, str], str]:
+    """What was sent, in words, by device and workload: a loss is a part of it."""
+    first = assessment.study.design.patched[0]
+    return {
+        (one.comparison.question.device, one.comparison.question.workload): moved
+        for one in assessment.findings
+        if one.planned.metric.name == "send_rate"
+        and one.comparison.variant == first
+        and (moved := moved_in_words(one.comparison))
+    }
+
+
 def _mark(
-    worst: Guarded, name: str, members: Sequence[Finding], *, several: bool
+    worst: Guarded,
+    name: str,
+    members: Sequence[Finding],
+    *,
+    sent: Mapping[tuple[str, str], str],
+    several: bool,
 ) -> Mark:
     at = [one for one in members if one.guarded is worst]
     what, _, size = GUARD_WORDS[worst].partition(", ")
@@ -293,7 +336,7 @@ def _mark(
         mood=_GUARD_MOODS[worst],
         name=name,
         word=", ".join(filter(None, (what + count, size))),
-        detail=_detail(worst, at, members, several=several),
+        detail=_detail(worst, at, members, sent=sent, several=several),
         target="#guards",
     )
 
@@ -303,6 +346,7 @@ def _detail(
     at: Sequence[Finding],
     members: Sequence[Finding],
     *,
+    sent: Mapping[tuple[str, str], str],
     several: bool,
 ) -> str:
     """Give the values of the place that tells most, and what was accepted.
@@ -323,6 +367,10 @@ def _detail(
     words = f"{moved or change}; harm of {margin} excluded"
     if not safe:
         words = f"{f'{moved}, ' * bool(moved)}{change}; margin {margin}"
+        question = one.comparison.question
+        rate = sent.get((question.device, question.workload), "")
+        if rate and one.planned.metric.name == "loss":
+            words += f"; sent were {rate}"
     alike = len({moved_in_words(each.comparison) for each in members}) == 1
     named = several and not (alike and len(members) > 1)
     return f"{_short_place(one, members)}: {words}" if named else words

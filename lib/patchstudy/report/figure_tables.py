@@ -24,6 +24,12 @@ def declared(assessment: Assessment) -> list[Finding]:
     ]
 
 
+#: What dashed lines in a picture of changes are, wherever one is drawn.
+NOISE_NOTE: Final = (
+    " Dashed: how far builds may lie apart that differ in code placement only."
+)
+
+
 def forest_rows(assessment: Assessment) -> pd.DataFrame:
     """The table that ``figures.forest`` draws: a row a declared change."""
     return pd.DataFrame([_forest_row(one) for one in declared(assessment)])
@@ -35,7 +41,10 @@ def _forest_row(one: Finding) -> dict[str, object]:
     scale, axis = _axis(comparison)
     change = comparison.change
     ends = (change.value, change.low, change.high) if change else (np.nan,) * 3
-    margin = np.nan if one.margin is None else one.margin
+    margin, noise = (
+        np.nan if size is None else (np.expm1(size) if ratio else size) / scale
+        for size in (one.margin, one.layout_noise)
+    )
     return {
         "name": f"{one.planned.metric.name}, {comparison.question.workload}",
         "device": comparison.question.device,
@@ -43,7 +52,8 @@ def _forest_row(one: Finding) -> dict[str, object]:
         "change": ends[0] / scale,
         "low": ends[1] / scale,
         "high": ends[2] / scale,
-        "margin": (np.expm1(margin) if ratio else margin) / scale,
+        "margin": margin,
+        "noise": noise,
         "axis": axis,
         "verdict": _answer_in_brief(one),
     }

@@ -22,6 +22,9 @@ SIGNS: Final[dict[Mood, str]] = {
     "plain": "\N{EN DASH}",
 }
 _MOODS: Final = frozenset(SIGNS)
+_BOTH: Final = (1, -1)
+
+Places = tuple[float, float, float, float, float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +76,9 @@ class Interval:
     change, verdict, runs
         The change with its interval, the verdict, the replication, in words.
     places
-        Zero, low end, value, high end, lower and upper margin, in percent of the
-        width. An end at 0 or 100 leaves the picture.
+        Zero, low end, value, high end, lower and upper margin, lower and upper end of
+        what code placement alone may show (both at zero where that is not known), in
+        percent of the width. An end at 0 or 100 leaves the picture.
     """
 
     mood: Mood
@@ -84,7 +88,7 @@ class Interval:
     change: str
     verdict: str
     runs: str
-    places: tuple[float, float, float, float, float, float]
+    places: Places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,21 +112,20 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A change with its interval and margin on one axis; NaN for what is unknown."""
+    """A change with its interval, margin and noise on one axis; NaN if unknown."""
 
     axis: str
     value: float
     low: float
     high: float
     margin: float
+    noise: float
 
 
 # ---- places -------------------------------------------------------------------------
 
 
-def places(
-    spans: Sequence[Span],
-) -> list[tuple[float, float, float, float, float, float]]:
+def places(spans: Sequence[Span]) -> list[Places]:
     """Put changes onto lines whose zero is in one place; each axis has its own scale.
 
     No interval flattens the others: ends count as far as three times the largest
@@ -137,27 +140,29 @@ def places(
 
 
 def _limits(spans: Sequence[Span]) -> tuple[float, float]:
-    known = [abs(x) for one in spans for x in (one.value, one.margin)]
+    known = [abs(x) for one in spans for x in (one.value, one.margin, one.noise)]
     far = 3 * max((x for x in known if math.isfinite(x)), default=0.0) or math.inf
-    ends = [x for one in spans for x in (one.low, one.high, one.margin, -one.margin)]
+    ends = [x for one in spans for x in (one.low, one.high)]
+    ends += [
+        sign * x for one in spans for x in (one.margin, one.noise) for sign in _BOTH
+    ]
     points = [min(max(x, -far), far) for x in ends if math.isfinite(x)]
     low, high = min([0.0, *points]), max([0.0, *points])
     room = 0.08 * (high - low) or 1.0
     return low - room, high + room
 
 
-def _placed(
-    one: Span, limits: tuple[float, float], zero: float
-) -> tuple[float, float, float, float, float, float]:
+def _placed(one: Span, limits: tuple[float, float], zero: float) -> Places:
     low, high = limits
     scale = max(-low / zero, high / (1 - zero))
 
     def at(x: float) -> float:
         return round(100 * min(max(zero + x / scale, 0.0), 1.0), 2)
 
-    margin = one.margin if math.isfinite(one.margin) else 0.0
+    margin, noise = (x if math.isfinite(x) else 0.0 for x in (one.margin, one.noise))
     return (
         at(0.0), at(one.low), at(one.value), at(one.high), at(-margin), at(margin),
+        at(-noise), at(noise),
     )  # fmt: skip
 
 
@@ -207,14 +212,20 @@ def _interval(one: Interval) -> str:
     )
 
 
-def _drawn(at: tuple[float, float, float, float, float, float]) -> str:
-    zero, low, value, high, under, over = at
+def _drawn(at: Places) -> str:
+    zero, low, value, high, under, over, *noise = at
+    dashed = "".join(
+        f'<line x1="{end:g}%" x2="{end:g}%" y1="2" y2="24" stroke="currentColor" '
+        'stroke-dasharray="3 2"/>'
+        for end in noise
+        if end != zero
+    )
     return (
         '<svg width="100%" height="26" aria-hidden="true">'
         f'<rect class="margin" x="{under:g}%" y="2" width="{over - under:g}%" '
         'height="22" fill="currentColor" fill-opacity=".12"/>'
         f'<line x1="{zero:g}%" x2="{zero:g}%" y1="0" y2="26" stroke="currentColor" '
-        'stroke-opacity=".55"/>'
+        f'stroke-opacity=".55"/>{dashed}'
         f'<line class="range" x1="{low:g}%" x2="{high:g}%" y1="13" y2="13" '
         'stroke="currentColor" stroke-width="3"/>'
         f'<circle class="dot" cx="{value:g}%" cy="13" r="5" fill="currentColor"/>'
@@ -259,16 +270,17 @@ def _read_interval(tag: Tag) -> Interval:
     )
 
 
-def _read_places(text: str) -> tuple[float, float, float, float, float, float]:
-    """Six numbers from 0 to 100; a line without length where that is not so."""
+def _read_places(text: str) -> Places:
+    """Eight numbers from 0 to 100; a line without length where that is not so."""
     try:
         found = [float(word) for word in text.split()]
     except ValueError:
         found = []
-    if len(found) != 6 or not all(0 <= one <= 100 for one in found):
-        found = [50.0] * 6
-    zero, low, value, high, under, over = found
-    return zero, low, value, high, min(under, over), max(under, over)
+    if len(found) != 8 or not all(0 <= one <= 100 for one in found):
+        found = [50.0] * 8
+    zero, low, value, high, *bands = found
+    under, over, least, most = (*sorted(bands[:2]), *sorted(bands[2:]))
+    return zero, low, value, high, under, over, least, most
 
 
 def _entries(tag: Tag) -> Iterable[Tag]:

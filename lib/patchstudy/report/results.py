@@ -79,7 +79,9 @@ def results(assessment: Assessment) -> dict[str, Any]:
         "counters": [evidence.of_counted(one) for one in assessment.counted],
         "claims": checked_claims(assessment),
         "checks": [_check(one) for one in assessment.doubts],
-        "devices_together": [_together(one) for one in together(assessment.findings)],
+        "devices_together": [
+            _together(one) for one in together(assessment.findings, study.design)
+        ],
         "noise": _noise(assessment),
         "variance_components": [_parts(one) for one in components(assessment.material)],
         "design": {**_design(study.design), "planned": _planned(study)},
@@ -175,6 +177,7 @@ def _comparison(finding: Finding) -> dict[str, Any]:
         "rounded": one.rounded and _bounds(one.rounded),
         "borrowed": one.borrowed and _borrowed(one.borrowed),
         "margin": _margin(planned),
+        "layout_noise": finding.layout_noise and _size(finding.layout_noise, one.scale),
         "expect": planned.expect,
         "verdict": str(finding.verdict),
         "guard": None if finding.guarded is None else str(finding.guarded),
@@ -387,6 +390,7 @@ def _together(one: Together) -> dict[str, Any]:
         "compared": [x.comparison.question.device for x in one.used],
         "left_out": one.left_out,
         "scale": str(one.scale),
+        "machines": one.machines,
         "same_sign": one.same_sign,
         "sign_p": one.sign_p,
         "q": one.q,

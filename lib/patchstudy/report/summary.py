@@ -25,6 +25,7 @@ from patchstudy.report.noise import (
 from patchstudy.report.results import SCHEMA
 from patchstudy.report.table import Column, Linked, Note, Table, Vector, visible
 from patchstudy.sentences import GUARD_WORDS
+from patchstudy.study import is_published
 from patchstudy.units import prefix, with_interval
 
 #: Rows of the picture of all changes; with more, nobody could read it.
@@ -92,7 +93,7 @@ def overview(found: Summary) -> Table:
         (
             _links(found.folder, name, [(name, "report.html")], name),
             name.partition("/")[0],
-            ", ".join(dict.fromkeys(one["device"] for one in report["comparisons"])),
+            _devices(report),
             report["decision"],
             "; ".join(_primary(report)) or "not measured",
             _guards(report),
@@ -112,6 +113,12 @@ def overview(found: Summary) -> Table:
         rows,
         f"{len(rows)} studies, each with the change of its primary metrics",
     )  # fmt: skip
+
+
+def _devices(report: Mapping[str, Any]) -> str:
+    """The devices that were measured, else those of which values were published."""
+    names = list(dict.fromkeys(one["device"] for one in report["comparisons"]))
+    return ", ".join([one for one in names if not is_published(one)] or names)
 
 
 _FILES: Final = (
@@ -173,7 +180,7 @@ def devices(found: Summary) -> tuple[Table | Note, ...]:
         (
             name,
             f"{one['metric']}, {one['workload']}",
-            str(len(one["compared"])),
+            _counted(one),
             "same sign" if one["same_sign"] else "signs differ",
             one["sentence"],
         )
@@ -185,6 +192,15 @@ def devices(found: Summary) -> tuple[Table | Note, ...]:
     columns = (Column("Study"), Column("Metric"), Column("Devices", "right"),
                Column("Signs"), Column("What that says"))  # fmt: skip
     return (Table(columns, rows, "Metrics that several devices share"),)
+
+
+def _counted(one: Mapping[str, Any]) -> str:
+    """How many devices are compared, and how many machines they are."""
+    count, machines = len(one["compared"]), one.get("machines")
+    alike = machines is not None and machines < count
+    return (
+        f"{count} of {machines} machine{'s' * (machines != 1)}" if alike else str(count)
+    )
 
 
 def forest(found: Summary) -> Vector | Note:
@@ -262,6 +278,7 @@ def _row(label: str, one: Mapping[str, Any]) -> dict[str, object]:
     low = -infinite if change["low"] is None else change["low"]
     high = infinite if change["high"] is None else change["high"]
     same = margin["scale"] == change["scale"]
+    noise = one.get("layout_noise")  # not in a report that is older
     return {
         "name": f"{one['metric']}, {one['workload']}",
         "device": label,
@@ -270,6 +287,7 @@ def _row(label: str, one: Mapping[str, Any]) -> dict[str, object]:
         "low": low / scale,
         "high": high / scale,
         "margin": margin["value"] / scale if same else float("nan"),
+        "noise": float("nan") if noise is None else noise / scale,
         "axis": axis,
         "verdict": one["verdict"],
     }

@@ -15,6 +15,8 @@ from patchstudy.study.claimed import Claim, read_claim
 from patchstudy.study.keys import Keys, declared
 from patchstudy.units import fitting, to_base
 
+#: Key of a device that is another one in a different setting.
+SAME_AS: Final = "same_as"
 LAYOUT: Final = "{device}/{variant}/boot-{boot}/{purpose}-{run}/{workload}.{rest}"
 
 #: Smallest change that matters where the study declares none: proposals, to be
@@ -160,6 +162,18 @@ class Design:
     def variants(self) -> tuple[str, ...]:
         """All variants, baseline first."""
         return (self.baseline, *self.patched)
+
+    def machine(self, device: str) -> str:
+        """Return the device that a device is another setting of, else itself."""
+        return self.devices.get(device, {}).get(SAME_AS, device)
+
+    def facts(self, device: str) -> list[str]:
+        """Return what the study says of a device, in words."""
+        said = self.devices.get(device, {})
+        return [
+            f"another setting of {text}" if name == SAME_AS else text
+            for name, text in said.items()
+        ]
 
 
 def read_design(folder: Path) -> Design:
@@ -362,6 +376,12 @@ def _devices(keys: Keys) -> Mapping[str, Mapping[str, str]]:
             to_base(float(number), unit)
         except ValueError as error:
             inner.wrong(f"{name}.link", f"must be like '1 Gbit/s' ({error})")
+        other = facts.get(SAME_AS, name)
+        if SAME_AS in facts and (other == name or SAME_AS in devices.get(other, facts)):
+            inner.wrong(
+                f"{name}.{SAME_AS}",
+                f"must name another device of this study, without {SAME_AS}",
+            )
     return devices
 
 

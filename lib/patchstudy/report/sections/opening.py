@@ -52,15 +52,13 @@ def answer(assessment: Assessment) -> tuple[Part, ...]:
 
 def _machines(assessment: Assessment) -> Iterator[Note]:
     """Say what the devices are that the verdict rests on, where the study tells it."""
-    described = assessment.study.design.devices
+    design = assessment.study.design
     deciding = [one for one in assessment.findings if one.role in DECIDING]
     names = dict.fromkeys(
         one.comparison.question.device for one in deciding if one.comparison.change
     )
     told = [
-        f"{name}, {', '.join(described[name].values())}"
-        for name in names
-        if described.get(name)
+        ", ".join([name, *facts]) for name in names if (facts := design.facts(name))
     ]
     if told:
         yield Note("text", f"{'; '.join(told)}.", "Measured on:")
@@ -107,15 +105,15 @@ def _patch_words(patch: Patch) -> str:
 
 def devices(assessment: Assessment) -> Part:
     """The decision on each device, where there are several or something is known."""
-    described = assessment.study.design.devices
-    if len(assessment.devices) == 1 and not described.get(assessment.devices[0].device):
+    design = assessment.study.design
+    if len(assessment.devices) == 1 and not design.facts(assessment.devices[0].device):
         return Note("empty", "There is one device.")
     return Table(
         text_columns("Device", "What it is", "Variant", "Decision"),
         tuple(
             (
                 one.device,
-                "; ".join(described.get(one.device, {}).values()) or "-",
+                "; ".join(design.facts(one.device)) or "-",
                 one.variant,
                 str(one.decision),
             )

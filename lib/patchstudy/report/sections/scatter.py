@@ -80,7 +80,7 @@ def _spread_notes(
 
 def devices_together(assessment: Assessment) -> tuple[Part, ...]:
     """One metric over several devices: each change, and whether they agree."""
-    found = together.together(assessment.findings)
+    found = together.together(assessment.findings, assessment.study.design)
     if not found:
         return (Note("empty", "No declared metric was measured on two devices."),)
     return tuple(part for one in found for part in _together_parts(one))
