@@ -156,3 +156,19 @@ def test_a_setting_is_one_of_another_device(told, write_study):
     problem = r"devices\.a\.same_as: must name another device of this study, without"
     with pytest.raises(StudyError, match=problem):
         open_study(write_study(DESIGN + told, []))
+
+
+def test_settings_of_one_machine_are_not_pooled(devices):
+    told = "".join(f'[devices.d{at}]\nsame_as = "d0"\n' for at in range(1, 5))
+    found = devices(1.0, 1.2, 0.9, 1.1, 1.3, design=f"{DESIGN}[devices.d0]\n{told}")
+    (one,) = side_by_side(found)
+    assert one.pooled is None
+
+
+def test_of_a_device_without_a_change_no_sign_is_told(write_study, turns):
+    flat, raised = [100, 101, 102], [110, 111, 112]
+    rows = turns(flat, flat, blocks=True, device="a")
+    rows += turns(flat, raised, blocks=True, device="b")
+    (one,) = side_by_side(assess(open_study(write_study(DESIGN, rows))))
+    assert one.sign_p is None
+    assert "point the same way" not in sentence(one)

@@ -18,7 +18,7 @@ from patchstudy.stats import Estimate
 from patchstudy.study import Design, Role, is_published
 from patchstudy.verdicts import Finding, Verdict
 
-#: Devices from which a pooled change is told (STATISTICS 3.15).
+#: Machines from which a pooled change is told (STATISTICS 3.15: devices).
 ENOUGH_DEVICES: Final = 5
 _DECLARED: Final = frozenset({Role.PRIMARY, Role.GUARD})
 _Key = tuple[str, str, str, str, bool]
@@ -46,7 +46,7 @@ class Together:
         analysis. None with fewer than two used, or without spread.
     pooled
         Mean over devices on the scale of the analysis with its 95 % interval (random
-        effects, Hartung and Knapp 2001); None below ``ENOUGH_DEVICES`` used.
+        effects, Hartung and Knapp 2001); None below ``ENOUGH_DEVICES`` machines.
     """
 
     findings: tuple[Finding, ...]
@@ -91,7 +91,8 @@ def sentence(one: Together) -> str:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in one.counts.items())
     first = one.findings[0].comparison.question
     text = f"{first.planned.metric.name} on {first.workload}: {counts}"
-    if len(one.used) > 1:
+    effects = [x.comparison.effect for x in one.used]
+    if len(effects) > 1 and all(x is not None and x.value for x in effects):
         text += f"; {_signs(one)}"
     if one.i2 is not None:
         text += f"; {100 * one.i2:.0f} % of their differences is more than noise"
@@ -168,7 +169,7 @@ def _together(findings: Sequence[Finding], design: Design) -> Together:
     found = heterogeneity(values, errors) if told else (None,) * 4
     same = several and (min(values) > 0 or max(values) < 0)
     machines = len({design.machine(x.comparison.question.device) for x in used})
-    enough = told and len(values) >= ENOUGH_DEVICES
+    enough = told and machines >= ENOUGH_DEVICES
     return Together(
         findings=tuple(findings),
         counts=dict(Counter(str(x.verdict) for x in findings)),

@@ -110,7 +110,7 @@ def _together_parts(one: together.Together) -> Iterator[Part]:
 def _pooled_words(one: together.Together) -> str:
     if one.pooled is None:
         return (
-            f" With fewer than {together.ENOUGH_DEVICES} devices no change of all "
+            f" With fewer than {together.ENOUGH_DEVICES} machines no change of all "
             "together is claimed."
         )
     numbers = (one.pooled.value, one.pooled.low, one.pooled.high)
