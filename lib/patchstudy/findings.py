@@ -138,6 +138,7 @@ def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts.most_common())
 
 
+# Tables are cut into hundreds of parts, at which Arrow's strings are slow.
 @pd.option_context("mode.string_storage", "python")
 def assess(study: Study) -> Assessment:
     """Go from the runs of a study to its decision."""

@@ -5,14 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from patchstudy.checks import Doubt
 from patchstudy.decisions import Decision, DeviceDecision, is_open
 from patchstudy.findings import Assessment
 from patchstudy.metrics import Scale
 from patchstudy.records import Severity
-from patchstudy.report.figure_tables import NOISE_NOTE
+from patchstudy.report.figure_tables import bounds, noise_note
 from patchstudy.report.lead import Interval, Intervals, Mark, Marks, Mood, Span, places
 from patchstudy.sentences import (
     GUARD_WORDS,
@@ -105,7 +103,8 @@ def headline(assessment: Assessment) -> str:
     more = len(reasons) - 1
     tail = f"; {more} more such reason{'s' if more > 1 else ''} below" if more else ""
     if assessment.decision is Decision.NOT_YET and (known := _settled(assessment)):
-        return f"{opening}: {together or known}; but {first}{tail}."
+        where = f"on {device}, " * (len(_judged(assessment)) > 1)
+        return f"{opening}: {together or known}; but {where}{first}{tail}."
     return f"{opening}, on {device}: {first}{tail}."
 
 
@@ -213,9 +212,7 @@ def intervals(assessment: Assessment) -> Intervals | None:
         ),
         caption=f"Dot and line: the change with its {_level(assessment)} interval. "
         "Grey: changes within the margin. Upright line: no change. "
-        "Values: baseline to patched."
-        + NOISE_NOTE
-        * any(one.layout_noise is not None for one in chosen),
+        f"Values: baseline to patched.{noise_note(chosen)}",
     )
 
 
@@ -266,10 +263,7 @@ def _why_open(one: Finding) -> str:
 def _span(one: Finding) -> Span:
     comparison, change = one.comparison, one.comparison.change
     ratio = comparison.scale is Scale.RATIO
-    margin, noise = (
-        math.nan if size is None else float(np.expm1(size)) if ratio else size
-        for size in (one.margin, one.layout_noise)
-    )
+    margin, noise = bounds(one)
     ends = (change.value, change.low, change.high) if change else (math.nan,) * 3
     return Span(
         axis="ratio" if ratio else shared_unit(comparison)[1],

@@ -1,6 +1,6 @@
 """Tidy tables of an assessment, as the figures draw them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -24,10 +24,24 @@ def declared(assessment: Assessment) -> list[Finding]:
     ]
 
 
-#: What dashed lines in a picture of changes are, wherever one is drawn.
-NOISE_NOTE: Final = (
-    " Dashed: how far builds may lie apart that differ in code placement only."
-)
+def noise_note(findings: Iterable[Finding]) -> str:
+    """Say what is dashed in a picture of changes; empty where nothing is."""
+    if all(one.layout_noise is None for one in findings):
+        return ""
+    return " Dashed: how far builds may lie apart that differ in code placement only."
+
+
+def bounds(one: Finding) -> tuple[float, float]:
+    """Return margin and noise of code placement, shares of 1 where a change is one.
+
+    NaN for what is not known.
+    """
+    ratio = one.comparison.scale is Scale.RATIO
+    margin, noise = (
+        np.nan if size is None else float(np.expm1(size)) if ratio else size
+        for size in (one.margin, one.layout_noise)
+    )
+    return margin, noise
 
 
 def forest_rows(assessment: Assessment) -> pd.DataFrame:
@@ -37,14 +51,10 @@ def forest_rows(assessment: Assessment) -> pd.DataFrame:
 
 def _forest_row(one: Finding) -> dict[str, object]:
     comparison = one.comparison
-    ratio = comparison.scale is Scale.RATIO
     scale, axis = _axis(comparison)
     change = comparison.change
     ends = (change.value, change.low, change.high) if change else (np.nan,) * 3
-    margin, noise = (
-        np.nan if size is None else (np.expm1(size) if ratio else size) / scale
-        for size in (one.margin, one.layout_noise)
-    )
+    margin, noise = bounds(one)
     return {
         "name": f"{one.planned.metric.name}, {comparison.question.workload}",
         "device": comparison.question.device,
@@ -52,8 +62,8 @@ def _forest_row(one: Finding) -> dict[str, object]:
         "change": ends[0] / scale,
         "low": ends[1] / scale,
         "high": ends[2] / scale,
-        "margin": margin,
-        "noise": noise,
+        "margin": margin / scale,
+        "noise": noise / scale,
         "axis": axis,
         "verdict": _answer_in_brief(one),
     }

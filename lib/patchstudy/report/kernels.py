@@ -26,7 +26,7 @@ _IMPORTED: Final = (
     "IPython.extensions.storemagic", "faulthandler", "ipykernel.debugger",
     "ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.zmqshell",
     "matplotlib.backends.backend_svg", "matplotlib.pyplot", "numpy", "pandas", "pdb",
-    "psutil", "pyarrow.pandas_compat", "scipy.stats", "seaborn.objects", "sqlite3",
+    "psutil", "pyarrow.pandas_compat", "scipy.stats", "seaborn.objects",
     "tornado.platform.asyncio", "tornado.queues",
     "patchstudy.profiles", "patchstudy.report.handed", "patchstudy.report.sections",
     "patchstudy.report.why", "patchstudy.report.summary",
@@ -57,6 +57,7 @@ def serve() -> None:
     _to_nowhere(1)
     for name in _IMPORTED:
         importlib.import_module(name)
+    # Reads what every package announces, as each kernel would for its back end.
     importlib.import_module("matplotlib.backends").backend_registry.list_all()
     gc.collect()
     gc.freeze()  # or the first collection of every kernel would copy it all

@@ -196,11 +196,11 @@ def devices(found: Summary) -> tuple[Table | Note, ...]:
 
 def _counted(one: Mapping[str, Any]) -> str:
     """How many devices are compared, and how many machines they are."""
-    count, machines = len(one["compared"]), one.get("machines")
-    alike = machines is not None and machines < count
-    return (
-        f"{count} of {machines} machine{'s' * (machines != 1)}" if alike else str(count)
-    )
+    count = len(one["compared"])
+    machines = one.get("machines", count)  # not in a report that is older
+    if machines == count:
+        return str(count)
+    return f"{count} of {machines} machine{'s' * (machines > 1)}"
 
 
 def forest(found: Summary) -> Vector | Note:

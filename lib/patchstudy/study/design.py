@@ -370,14 +370,14 @@ def _controls(keys: Keys) -> Controls:
 def _devices(keys: Keys) -> Mapping[str, Mapping[str, str]]:
     inner = keys.table("devices")
     devices = {name: inner.text_table(name) for name in inner.names()}
+    own = [name for name, facts in devices.items() if SAME_AS not in facts]
     for name, facts in devices.items():
         number, _, unit = facts.get("link", "1 bit/s").partition(" ")
         try:
             to_base(float(number), unit)
         except ValueError as error:
             inner.wrong(f"{name}.link", f"must be like '1 Gbit/s' ({error})")
-        other = facts.get(SAME_AS, name)
-        if SAME_AS in facts and (other == name or SAME_AS in devices.get(other, facts)):
+        if SAME_AS in facts and facts[SAME_AS] not in own:
             inner.wrong(
                 f"{name}.{SAME_AS}",
                 f"must name another device of this study, without {SAME_AS}",

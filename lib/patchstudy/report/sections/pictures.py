@@ -29,8 +29,7 @@ def forest(assessment: Assessment) -> Part:
         f"Change of every declared metric with its {level_of(assessment)} interval; "
         "the band is the margin. An interval beside the zero line shows a difference; "
         "one inside the band shows that it does not matter."
-        + figure_tables.NOISE_NOTE
-        * bool(rows["noise"].notna().any()),
+        f"{figure_tables.noise_note(chosen)}",
     )
 
 
