@@ -77,7 +77,8 @@ def test_devices_that_agree_stand_in_a_table(tmp_path, assessed):
     )
     (table,) = summary.devices(found)
     rows = {row[1]: row for row in table.rows}
-    assert rows["throughput, tcp-egress80"][2:4] == ("2 of 1 machine", "same sign")
+    assert rows["throughput, tcp-egress80"][2:4] == ("2 on 1 machine", "same sign")
+    assert rows["retransmits, tcp-egress80"][2:4] == ("2 on 1 machine", "-")
 
 
 def test_published_devices_are_named_where_nothing_was_measured(tmp_path, assessed):

@@ -170,5 +170,5 @@ def test_of_a_device_without_a_change_no_sign_is_told(write_study, turns):
     rows = turns(flat, flat, blocks=True, device="a")
     rows += turns(flat, raised, blocks=True, device="b")
     (one,) = side_by_side(assess(open_study(write_study(DESIGN, rows))))
-    assert one.sign_p is None
+    assert (one.same_sign, one.sign_p) == (None, None)
     assert "point the same way" not in sentence(one)

@@ -38,8 +38,8 @@ class Together:
         Number of machines among the used: two settings of one are one witness.
     same_sign, sign_p
         Whether all used changes point in one direction, and how often chance alone
-        makes so many machines agree (two-sided sign test); None where a change is
-        exactly zero, or where there is one machine.
+        makes so many machines agree (two-sided sign test). None where a change is
+        exactly zero or none is beside it; the latter also where there is one machine.
     q, q_p, i2, tau2
         Heterogeneity (Cochran 1954): Q with its p, the share of it that is not noise,
         and the variance between devices (Paule and Mandel 1982), on the scale of the
@@ -54,7 +54,7 @@ class Together:
     used: tuple[Finding, ...]
     left_out: dict[str, str]
     machines: int
-    same_sign: bool
+    same_sign: bool | None
     sign_p: float | None
     q: float | None
     q_p: float | None
@@ -91,8 +91,7 @@ def sentence(one: Together) -> str:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in one.counts.items())
     first = one.findings[0].comparison.question
     text = f"{first.planned.metric.name} on {first.workload}: {counts}"
-    effects = [x.comparison.effect for x in one.used]
-    if len(effects) > 1 and all(x is not None and x.value for x in effects):
+    if one.same_sign is not None:
         text += f"; {_signs(one)}"
     if one.i2 is not None:
         text += f"; {100 * one.i2:.0f} % of their differences is more than noise"
@@ -167,7 +166,7 @@ def _together(findings: Sequence[Finding], design: Design) -> Together:
     several = len(values) > 1
     told = several and min(errors) > 0 and any(values)
     found = heterogeneity(values, errors) if told else (None,) * 4
-    same = several and (min(values) > 0 or max(values) < 0)
+    directed = several and all(values)
     machines = len({design.machine(x.comparison.question.device) for x in used})
     enough = told and machines >= ENOUGH_DEVICES
     return Together(
@@ -176,8 +175,8 @@ def _together(findings: Sequence[Finding], design: Design) -> Together:
         used=tuple(used),
         left_out=left_out,
         machines=machines,
-        same_sign=same,
-        sign_p=2 * 0.5**machines if machines > 1 and all(values) else None,
+        same_sign=min(values) > 0 or max(values) < 0 if directed else None,
+        sign_p=2 * 0.5**machines if directed and machines > 1 else None,
         q=found[0],
         q_p=found[1],
         i2=found[2],

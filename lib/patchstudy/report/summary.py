@@ -181,7 +181,7 @@ def devices(found: Summary) -> tuple[Table | Note, ...]:
             name,
             f"{one['metric']}, {one['workload']}",
             _counted(one),
-            "same sign" if one["same_sign"] else "signs differ",
+            _SIGNS[one["same_sign"]],
             one["sentence"],
         )
         for name, report in found.reports.items()
@@ -194,13 +194,16 @@ def devices(found: Summary) -> tuple[Table | Note, ...]:
     return (Table(columns, rows, "Metrics that several devices share"),)
 
 
+_SIGNS: Final = {True: "same sign", False: "signs differ", None: "-"}
+
+
 def _counted(one: Mapping[str, Any]) -> str:
     """How many devices are compared, and how many machines they are."""
     count = len(one["compared"])
     machines = one.get("machines", count)  # not in a report that is older
     if machines == count:
         return str(count)
-    return f"{count} of {machines} machine{'s' * (machines > 1)}"
+    return f"{count} on {machines} machine{'s' * (machines > 1)}"
 
 
 def forest(found: Summary) -> Vector | Note:
