@@ -89,6 +89,10 @@ FOUND = {
     "iperf3 text, many blanks": b"Connecting to host 192.0.2.2, port 5201\n[ ID] "
     b"Interval           Transfer     Bitrate\n[SUM]" + b" " * 250_000 + b"x\n",
     "fping, all pings lost": b"x : - - - -\n",
+    "ftrace verbose, a time that is none": b"# tracer: nop\n#\n"
+    b"  a   1   1 16 00000001 00000000 [71f21c65] 56.1.2ms (+0.010ms): napi_poll: x\n",
+    "perf report, endless samples": b"# Samples: 1 of event 'cycles'\n# Overhead, "
+    b"Samples,Command,Symbol\n 26.17% , " + b"9" * 400 + b",a,[k] f\n",
     "drops without digits": b"dropwatch> start\nx drops at tcp_v_rcv+a (xffff) [s]\n",
 }  # fmt: skip
 

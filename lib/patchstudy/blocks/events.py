@@ -5,7 +5,7 @@ The format is that of ``patchstudy.loaders.ftrace``.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
@@ -19,11 +19,11 @@ EVENT: Final = re.compile(
 )
 _LATENCY: Final = re.compile(
     rb"\s*(?P<comm>\S.{0,31}?)-\d{1,7}\s+\d{1,5}(?P<flags>[.0-9A-Za-z#*]{4,8})\s+"
-    rb"(?P<time>\d{1,20})us.?: (?P<what>\S.*)"
+    rb"(?P<us>\d{1,20})us.?: (?P<what>\S.*)"
 )
 _VERBOSE: Final = re.compile(
     rb"\s*(?P<comm>\S.{0,31}?)\s+\d{1,7}\s+\d{1,5}\s+\d+\s+[0-9a-f]{8} [0-9a-f]{8}"
-    rb" \[[0-9a-f]+\] (?P<time>[\d.]+)ms \([-+][\d.]+ms\): (?P<what>\S.*)"
+    rb" \[[0-9a-f]+\] (?P<ms>\d{1,20}(?:\.\d{1,9})?)ms \([-+][\d.]+ms\): (?P<what>\S.*)"
 )
 _RAW: Final = re.compile(
     rb"(?:\d+ \d+ \d+|[0-9a-f]{8} [0-9a-f]{8} [0-9a-f]{16}) (?P<what>type: \d+)$"
@@ -220,7 +220,7 @@ class _Reader:
             events = (one for one in map(EVENT.fullmatch, some) if one)
             for found in events:
                 if not found["what"].startswith(b"<stack trace>"):
-                    self._seen([found["time"]])
+                    self._seen(_moment(found.groupdict()))
                     break
 
     def gathered(self) -> Sums:
@@ -249,8 +249,8 @@ class _Reader:
             self._close()
             self._stack = []
             return
-        if parts.get("time") and b"." in parts["time"]:
-            self._seen([parts["time"]])
+        if (moment := _moment(parts)) is not None:
+            self._seen(moment)
         self._close()
         self._count(what, parts.get("flags") or b"", comm)
 
@@ -290,14 +290,22 @@ class _Reader:
             self.sums.odd += 1
             self.sums.first_odd = self.sums.first_odd or decoded(line.strip()[:60])
 
-    def _seen(self, times: Iterable[bytes]) -> None:
-        """Keep the earliest and the latest time, where they are seconds."""
-        for time in times:
-            if b"." not in time:
-                self.sums.ticks = True
-                continue
-            first, last = self.sums.times or (float(time), float(time))
-            self.sums.times = [min(first, float(time)), max(last, float(time))]
+    def _seen(self, moment: float | None) -> None:
+        """Keep the earliest and the latest time; one that is none counts ticks."""
+        if moment is None:
+            self.sums.ticks = True
+            return
+        first, last = self.sums.times or (moment, moment)
+        self.sums.times = [min(first, moment), max(last, moment)]
+
+
+def _moment(parts: Mapping[str, bytes | None]) -> float | None:
+    """Return the time of an event in s; None where it is not told in a unit of time."""
+    if time := parts.get("time"):
+        return float(time) if b"." in time else None
+    if time := parts.get("ms"):
+        return round(float(time) / 1e3, 9)
+    return float(time) / 1e6 if (time := parts.get("us")) else None
 
 
 def _allocated(sums: Sums, event: bytes, text: bytes) -> None:

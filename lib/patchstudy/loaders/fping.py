@@ -58,7 +58,7 @@ _SUMMARY: Final = re.compile(
     r"(?:, outage\(ms\) = -?\d+)?(?:, min/avg/max = (?P<times>\S+))?$"
 )
 _LIST: Final = re.compile(
-    r"^(?P<host>\S+)(?: \(\S+\))? *: "
+    r"^(?P<host>\S+)(?: \(\S+\))? +: "  # names are padded: a blank is always there
     r"(?P<times>(?:\d+(?:\.\d+)?|-)(?: (?:\d+(?:\.\d+)?|-))*)$"
 )
 _LINE: Final = re.compile(

@@ -28,6 +28,8 @@ _NUMBERS: Final = frozenset(
 )
 _PLACES: Final = frozenset({"Command", "Shared Object", "CPU", "Tid"})
 _RESOLUTION: Final = 1e-4
+#: More samples than any kernel counts (u64).
+_MOST_SAMPLES: Final = 2**64
 _QUIET: Final = re.compile(r"\s+\d+\.\d\d%  (?:\s*\d+\.\d\d%  )?.*\[[.kguH]\] \S.*")
 _OTHERS: Final = re.compile(r"\s*(?:Aggregated stats:|# +pid +tid +ppid +comm)\s*\n")
 #: Rounded shares of all rows may add up to a little less than 1.
@@ -115,7 +117,10 @@ def _samples(section: Section) -> int | None:
     counts = [section.cell(row, "Samples") for row in section.rows]
     if not counts or not all(one.isdigit() for one in counts):
         return None
-    return sum(map(int, counts)) or None
+    total = sum(map(int, counts))
+    if total > _MOST_SAMPLES:
+        raise OverflowError(f"{len(str(total))} digits of samples")
+    return total or None
 
 
 def _shares(
