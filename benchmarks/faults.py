@@ -3,8 +3,10 @@
 A process writes one version of a report after the other, as ``patchstudy report`` does,
 and is killed with SIGKILL at a random moment, many times. A file system of its own is
 stopped as by a power cut (ext4's shutdown: what was not forced to the disk is lost).
-Before and after each fault every file must be whole and all of one version. Mounting
-and other users need root; what could not be tried is said.
+Before and after each fault every file must be whole and all of one version. The clock
+jumps by days while reports are made: a library put before libc's tells the program a
+shifted time (it takes a C compiler). Mounting and other users need root; what could not
+be tried is said.
 
     python benchmarks/faults.py                       # about five minutes
     python benchmarks/faults.py --kills 20 --cuts 5 --reports 0 --seed 7
@@ -39,6 +41,43 @@ SIZE = 300_000
 SHUTDOWN, NOLOGFLUSH = 0x8004587D, b"\2\0\0\0"
 #: What lets root pass over the modes of files.
 NO_OVERRIDE = "-dac_override,-dac_read_search"
+#: Days that the clock is wrong by, one after the other, ten a second.
+JUMPS = (-3, 40, 0, -400, 0)
+#: The wall clock with a shift that a file tells, for a program that it is preloaded to.
+CLOCK = """\
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static long shift(void) {
+    char text[32] = "";
+    int file = open(getenv("CLOCK_SHIFT"), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    if (read(file, text, sizeof text - 1) < 0) text[0] = 0;
+    close(file);
+    return atol(text);
+}
+int clock_gettime(clockid_t which, struct timespec *now) {
+    int failed = syscall(SYS_clock_gettime, which, now);
+    int wall = which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE;
+    if (!failed && wall) now->tv_sec += shift();
+    return failed;
+}
+time_t time(time_t *out) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return out ? (*out = now.tv_sec) : now.tv_sec;
+}
+int gettimeofday(struct timeval *now, void *zone) {
+    struct timespec exact;
+    clock_gettime(CLOCK_REALTIME, &exact);
+    now->tv_sec = exact.tv_sec;
+    now->tv_usec = exact.tv_nsec / 1000;
+    return 0;
+}
+"""
 DATA = Path(__file__).parents[1] / "data"
 SMALL, WITH_RAW_FILES = DATA / "bgmac" / "prefetch", DATA / "e1000" / "rx-prefetch"
 
@@ -290,6 +329,46 @@ def reports_killed(count: int, seed: int) -> Counter[str]:
     return found
 
 
+def clock_jumps(folder: Path) -> str:
+    """Let the clock jump while a report is made: it must be the same as ever."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return "not tried: no C compiler"
+    library, shift = folder / "clock.so", folder / "shift"
+    build = [compiler, "-shared", "-fPIC", "-o", str(library), "-x", "c", "-"]
+    subprocess.run(build, input=CLOCK, text=True, check=True)
+    shifted = os.environ | {"LD_PRELOAD": str(library), "CLOCK_SHIFT": str(shift)}
+    shift.write_text("-86400", encoding="ascii")
+    ask = [sys.executable, "-c", "import time; print(time.time())"]
+    told = subprocess.check_output(ask, env=shifted, text=True)
+    if abs(time.time() - 86_400 - float(told)) > 100:
+        return "not tried: the program does not take its time from this libc"
+    steady, _ = _reported(folder / "steady", shift, dict(os.environ))
+    jumping, jumps = _reported(folder / "jumping", shift, shifted)
+    if not steady or steady != jumping:
+        raise ValueError("another report while the clock jumped")
+    return f"{jumps} jumps while a report was made: the same bytes, borne out by verify"
+
+
+def _reported(
+    folder: Path, shift: Path, env: dict[str, str]
+) -> tuple[dict[str, str], int]:
+    """Report while the shift of the clock changes; return the files, and how often."""
+    study, out, jumps = folder / "driver" / "patch", folder / "reports", 0
+    shutil.copytree(WITH_RAW_FILES, study)
+    order = command("report", study, "-o", out, "--quiet")
+    with subprocess.Popen(order, env=env) as running:
+        while running.poll() is None:
+            days = JUMPS[jumps % len(JUMPS)]
+            shift.write_text(str(days * 86_400), encoding="ascii")
+            jumps += 1
+            time.sleep(0.1)
+    if running.returncode:
+        raise ValueError(f"exit {running.returncode} while the clock jumped")
+    subprocess.run(command("verify", out / "driver" / "patch"), check=True)
+    return _set(out), jumps
+
+
 def _set(out: Path) -> dict[str, str]:
     return {
         name: digest
@@ -330,6 +409,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as place:
             for line in no_rights(Path(place)):
                 print(line.strip())
+        with tempfile.TemporaryDirectory() as place:
+            print(f"clock: {clock_jumps(Path(place))}")
         found = reports_killed(given.reports, given.seed)
         told(f"{given.reports} killed commands, seed {given.seed}", found)
 

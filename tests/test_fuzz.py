@@ -1,6 +1,7 @@
 """A thousand mutated files, the same each time; benchmarks/fuzz.py tries more."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -9,11 +10,16 @@ import pytest
 from patchstudy.blocks import perf
 from patchstudy.records import Capture, Measurement
 
-PATH = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
-spec = importlib.util.spec_from_file_location("fuzz", PATH)
-fuzz = importlib.util.module_from_spec(spec)
-sys.modules["fuzz"] = fuzz
-spec.loader.exec_module(fuzz)
+
+def _script(name):
+    path = Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+fuzz, patterns = _script("fuzz"), _script("patterns")
 
 
 @pytest.mark.slow
@@ -144,3 +150,28 @@ def test_a_crash_is_told(monkeypatch):
 
     monkeypatch.setattr(fuzz.loaders, "load_raw", crash)
     assert fuzz.tried("a", b"x", fuzz.Tally()) == "KeyError: 'x'"
+
+
+@pytest.mark.slow
+def test_no_pattern_takes_more_than_linear_time():
+    patterns.signal.signal(patterns.signal.SIGVTALRM, patterns.too_slow)
+    tried = patterns.patterns()
+    assert len(tried) > 500
+    assert {
+        n: why for n, one in tried.items() if (why := patterns.slow(one, 3000))
+    } == {}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "grows"),
+    [
+        (r"(\S.*?) +(\d+)", True),
+        (r"a\s*b?\s*c", True),
+        (rb"[a-z]*[a-y]*!", True),
+        (r"a(?:b|c\d*)*+ x", False),
+        (r"\s*+(\w+) \d{1,9}", False),
+    ],
+)
+def test_a_pattern_of_more_than_linear_time_is_found(pattern, grows):
+    patterns.signal.signal(patterns.signal.SIGVTALRM, patterns.too_slow)
+    assert bool(patterns.slow(re.compile(pattern), 8000)) is grows

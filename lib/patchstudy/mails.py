@@ -74,7 +74,7 @@ _LABEL: Final = re.compile(
     r"(?i)^\W*(?:(?P<base>before|without|baseline|unpatched|vanilla|original)"
     r"|(?P<new>after|with|patched))\b[^\n]{0,60}:\s*$"
 )
-_ROW: Final = re.compile(r"^\s*\[\s*(?:\d+|SUM)\]|^[\s\d.]*\d[\s\d.]*$")
+_ROW: Final = re.compile(r"^\s*\[\s*(?:\d+|SUM)\]|^(?=[\s.]*\d)[\s\d.]*+$")
 _HEAD_BASE: Final = re.compile(
     r"(?i)\b(?:before|baseline|base|unpatched|old|vanilla)\b"
 )

@@ -25,9 +25,9 @@ _FEWER: Final = re.compile(
     rb"(?:\s*+\b(?P<event>[^\s\d\[]\S*):)?(?P<rest>)\s*+$"
 )
 _RECORD: Final = re.compile(rb"PERF_RECORD_[A-Z]")
-_LOST: Final = re.compile(rb"PERF_RECORD_LOST\w*:?.*?\blost(?: samples)?:? (\d{1,18})")
+_LOST: Final = re.compile(rb"PERF_RECORD_LOST\w*+:?.*?\blost(?: samples)?:? (\d{1,18})")
 _FRAME: Final = re.compile(rb"\s*[0-9a-f]{1,16}(?:[ \t]+(\S.*)?)?$")
-INDENTED: Final = re.compile(rb"(?:\t| {4,})\s*[0-9a-f]{1,16} \S")
+INDENTED: Final = re.compile(rb"(?:\t| {4})\s*+[0-9a-f]{1,16} \S")
 ONE_LINE: Final = re.compile(rb"\s*[0-9a-f]{1,16}[ \t]+\S.*\)\s*$")
 #: Branches: ``from/to/P/-/-/5``, any number of them.
 _BRANCHES: Final = re.compile(rb"(?:\s++[^\s/()]+(?:/[^\s/()]*){5,8}(?=\s|$))+\s*+$")

@@ -41,7 +41,7 @@ _BUCKET: Final = re.compile(
 )
 _OPENS_STACK: Final = re.compile(r"(?P<map>@\w*)\[\s*")
 _CLOSES_STACK: Final = re.compile(
-    r"\s*(?:, )?(?P<key>[^\]]*)\]: (?P<count>\d{1,20})\s*"
+    r"\s*+(?:, )?(?P<key>[^\]]*+)\]: (?P<count>\d{1,20})\s*"
 )
 #: Name of a map of durations: what was timed, and the unit.
 _TIMED: Final = re.compile(

@@ -13,7 +13,9 @@ from patchstudy.loaders.text import head_lines, lines
 from patchstudy.records import Capture, RawFile
 
 _ROW = re.compile(r"\s*+([\w()/.-]++(?: ++[\w()/.-]++)*+)\s*+:(?:\s(.*))?")
-_KNOWN = re.compile(r"^(?:processor|cpu model|(?i:bogomips).*?)\s*:", re.MULTILINE)
+_KNOWN = re.compile(
+    r"^(?:(?:processor|cpu model)\s*+|(?i:bogomips)[^:\n]*):", re.MULTILINE
+)
 _FIRST = re.compile(r"(?:processor|system type|vendor_id|machine|cpu|model name)\s*:")
 
 

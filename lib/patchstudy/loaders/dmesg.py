@@ -19,7 +19,7 @@ _LINE = re.compile(
     r" *\d+\.\d{6} < *\d+\.\d{6}>)\]"
     r"(?: ?\[ *[TC]\d+\])? ?(?P<text>.*)"
 )
-_BANNER = re.compile(r"Linux version (\d+\.\d+\S*) .* (#\d+ .*)")
+_BANNER = re.compile(r"Linux version (\d+\.\d\S*) .* (#\d+ .*)")
 _SPLAT = re.compile(
     r"WARNING: |BUG: |Oops|Kernel panic|general protection fault|INFO: task .* blocked"
     r"|(?:rcu: )?INFO: rcu.* stall|watchdog: .*lockup|UBSAN: |NETDEV WATCHDOG"

@@ -12,7 +12,7 @@ from patchstudy.errors import CaptureError
 from patchstudy.loaders.text import head_lines, line_end, lines
 from patchstudy.records import Capture, RawFile
 
-_HEADER = re.compile(r"# (?:Linux/\S+ |Linux kernel version: )?(\d+\.\d+\S*)")
+_HEADER = re.compile(r"# (?:Linux/\S+ |Linux kernel version: )?(\d+\.\d\S*)")
 _AUTOMATIC = re.compile(r"# Automatically generated .*(?:edit|EDIT)")
 _SET = re.compile(r"(CONFIG_\w+)=(.*)")
 _NOT_SET = re.compile(r"# (CONFIG_\w+) is not set\s*")

@@ -34,7 +34,9 @@ _LABEL: Final = re.compile(
 )
 _UNIT: Final = re.compile(r"(10\^[369]bits|[KMG]?Bytes)/s")
 _BYTES: Final = {"Bytes": "byte", "KBytes": "KiB", "MBytes": "MiB", "GBytes": "GiB"}
-_SEGMENT: Final = re.compile(r"Segment\s*\nSize \(bytes\)\s*\n\s*(\d{1,15})")
+_SEGMENT: Final = re.compile(
+    r"Segment\s*+(?<=\n)Size \(bytes\)(?=[^\S\n]*+\n)\s*+(\d{1,15})"
+)
 _COARSE: Final = 0.01
 _DEFAULT: Final = "10^6bits/s"
 

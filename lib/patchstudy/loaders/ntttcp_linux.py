@@ -35,7 +35,7 @@ SOURCES: Final = {
 _HEAD: Final = re.compile(r"^NTTTCP for Linux (\d[\w.]*)\s*$")
 _FIELD: Final = re.compile(
     r"^\d\d:\d\d:\d\d INFO: +(\w[\w ()/]*\w\)?) *:"
-    r" *(\d{1,18}(?:\.\d+)?)(\S*)(?: seconds)?$"
+    r" *(\d{1,18}+(?:\.\d++)?+)(\S*)(?: seconds)?$"
 )
 _FAILED: Final = re.compile(r"^\d\d:\d\d:\d\d ERR ?: +(.*)$")
 _RATE: Final = re.compile(r"([KMGT]?)bps")

@@ -15,7 +15,7 @@ TITLE: Final = re.compile(
 INTERVALS: Final = re.compile(r"#\s+time\s.*\bcounts\s+(?:unit\s+)?events\s*")
 
 #: Old French locales part groups of digits with a plain blank.
-_DIGITS: Final = r"(?:\d{1,3}(?: \d{3})+(?:,\d+)?|\d[\d.,'’\u00a0\u202f]*)"
+_DIGITS: Final = r"(?:\d{1,3}(?: \d{3}){1,6}(?:,\d+)?|\d[\d.,'’\u00a0\u202f]*+)"
 _ROW = re.compile(
     rf"(?P<prefix>.*?)(?<!\S)(?P<value>{_DIGITS}|<not supported>|<not counted>)"
     r"(?: (?P<unit>[^\W\d]\S*))?\s+(?P<event>[^\W\d]\S*)"

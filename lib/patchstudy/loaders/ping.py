@@ -50,7 +50,7 @@ _HEAD: Final = re.compile(
 )
 _STATISTICS: Final = re.compile(r"^--- .*\bping6? statistics ---$")
 _FAILED: Final = re.compile(
-    r"^(?:ping[46]?: (?!local error|WARNING|Warning)\S.* .*[a-z]{3}.*"
+    r"^(?:ping[46]?: (?!local error|WARNING|Warning)\S[^ ]* .*?[a-z]{3}.*"
     r"|connect: \w[\w ]* is unreachable)$"
 )
 _COUNTS: Final = re.compile(

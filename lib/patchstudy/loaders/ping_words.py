@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 _HEAD: Final = re.compile(
-    r"^(PING \S+ ?\([^)]+\)(?: \S+ \S+ \S+ ?:)?) (\d{1,6}\(\d{1,6}\))"
+    r"^(PING \S{1,255} ?\([^)]{1,255}\)(?: \S+ \S+ \S+ ?:)?) (\d{1,6}\(\d{1,6}\))"
     r" (?!bytes of data)\w"
 )
 _REPLY: Final = re.compile(

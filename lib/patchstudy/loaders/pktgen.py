@@ -43,7 +43,7 @@ _RATE: Final = re.compile(
 _OTHER: Final = re.compile(r"^\s*Result: (?!OK: \d)(.*\S)")
 _PARAMS: Final = re.compile(r"^\s*Params:(?: count (\d{1,15}) +min_pkt_size: (\d+))?")
 _SOFAR: Final = re.compile(r"^\s*pkts-sofar: (\d{1,15})")
-_IMIX: Final = re.compile(r"^\s*imix_size_counts: ((?:\d+,\d+ ?)+)")
+_IMIX: Final = re.compile(r"^\s*imix_size_counts: ((?:\d{1,9},\d{1,18} ?)+)")
 
 
 def sniff(raw: RawFile) -> bool:
@@ -162,7 +162,7 @@ def _check_bits(result: _Result, bits: int, seconds: float, reading: Reading) ->
 
 def _mix(result: _Result) -> float | None:
     """Return the mean size of the packets that IMIX sent."""
-    counts = result.found(r"imix_size_counts: ((?:\d+,\d+ ?)+)")
+    counts = result.found(r"imix_size_counts: ((?:\d{1,9},\d{1,18} ?)+)")
     if counts is None:
         return None
     pairs = [[int(one) for one in pair.split(",")] for pair in counts.split()]

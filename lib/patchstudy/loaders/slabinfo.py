@@ -13,7 +13,7 @@ from patchstudy.loaders.text import line_end, lines
 from patchstudy.records import Capture, RawFile
 
 _VERSION = re.compile(r"slabinfo - version: (\d+\.\d+)(?: \(statistics\))?\s*")
-_ROW = re.compile(r"(\S.*?) +(\d{1,18}) +(\d{1,18}) +(\d{1,12}) +\d+ +\d+ : .*")
+_ROW = re.compile(r"(\S.*?)(?<! ) ++(\d{1,18}) +(\d{1,18}) +(\d{1,12}) +\d+ +\d+ : .*")
 
 
 def sniff(raw: RawFile) -> bool:

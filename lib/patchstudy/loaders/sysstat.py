@@ -26,8 +26,8 @@ from patchstudy.loaders.text import line_end
 from patchstudy.records import Caveat, RawFile, Severity
 
 BANNER: Final = re.compile(
-    r"^Linux (?P<release>\S+) \((?P<nodename>[^)]*)\)[ \t]+(?P<date>\S.*?)[ \t]+"
-    r"_(?P<machine>\w+)_[ \t]+\((?P<cpus>\d{1,5}) CPU\)"
+    r"^Linux (?P<release>\S+) \((?P<nodename>[^)]*)\)[ \t]+(?P<date>\S.*?)"
+    r"(?<![ \t])[ \t]++_(?P<machine>\w+)_[ \t]+\((?P<cpus>\d{1,5}) CPU\)"
 )
 #: The half of a day as glibc writes it: English, Spanish, Arabic, Chinese, Korean,
 #: Japanese, Greek, Hindi, Bengali, Tamil.

@@ -19,7 +19,7 @@ LONGEST_LINE: Final = 2**18
 NOT_STRICT: Final = object()
 _PROMPT: Final = re.compile(
     r"\s*(?:\[?\w[\w.-]*@\w[\w.-]*[: ][^\s\]]*\]?|\w*sh-\d[\d.]*)?[#$%]"
-    r"\s*(?:exit|logout)?\s*"
+    r"\s*+(?:(?:exit|logout)\s*+)?"
 )
 
 

@@ -46,7 +46,7 @@ _TIMED: Final = re.compile(
 )
 _SECONDS: Final = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "s": 1.0}
 _BUCKET: Final = re.compile(r"~ (?:2\^(?P<power>\d{1,2})|\d+-(?P<high>\d{1,19}))")
-_TASK: Final = re.compile(r"(.*?)\s*\[\s*\d+\]")
+_TASK: Final = re.compile(r"(.*?)(?<!\s)\s*+\[\s*+\d++\]")
 
 
 def sniff(raw: RawFile) -> bool:

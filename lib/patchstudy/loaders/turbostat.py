@@ -35,7 +35,7 @@ _COLUMNS: Final = re.compile(
     r"|GFX%C0|CPUGFX%|LLC%hit|LLCkRPS|CoreThr|CoreCnt|PkgCnt"
 )
 _COMMON: Final = re.compile(
-    r"IRQ|NMI|SMI|IPC|usec|Time_Of_Day_Seconds|POLL[%+-]?|C\d+\w*[%+-]?|Die%c6|CPU_LPI|SYS_LPI"
+    r"IRQ|NMI|SMI|IPC|usec|Time_Of_Day_Seconds|POLL[%+-]?|C\d\w*[%+-]?|Die%c6|CPU_LPI|SYS_LPI"
 )
 _CLOCK: Final = ("Time_Of_Day_Seconds", "usec")
 _NUMBER: Final = re.compile(r"-?\d{1,18}(?:\.\d{1,6})?|0x[0-9a-f]+")

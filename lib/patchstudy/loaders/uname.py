@@ -15,10 +15,12 @@ import re
 from patchstudy.errors import CaptureError
 from patchstudy.records import Capture, RawFile
 
-_UNAME = re.compile(r"\s*Linux \S+ (?P<release>\d+\.\d+\S*) (?P<version>#\d[^\n]*?)\s*")
+_UNAME = re.compile(
+    r"\s*Linux \S+ (?P<release>\d+\.\d\S*) (?P<version>#\d[^\n]*?)(?<!\s)\s*+"
+)
 _BANNER = re.compile(
-    r"\s*Linux version (?P<release>\d+\.\d+\S*) \((?P<builder>[^()\s]*)\) "
-    r"\((?P<compiler>[^\n]*)\) (?P<version>#\d[^\n]*?)\s*"
+    r"\s*Linux version (?P<release>\d+\.\d\S*) \((?P<builder>[^()\s]*)\) "
+    r"\((?P<compiler>[^\n]*)\) (?P<version>#\d[^\n]*?)(?<!\s)\s*+"
 )
 _NAMES = (
     r"(x86_64|i[3-6]86|aarch64(?:_be)?|arm\w+|mips\w*|ppc\w*|s390x?|riscv\w+"
@@ -26,7 +28,7 @@ _NAMES = (
 )
 _MACHINE = re.compile(rf" {_NAMES}(?= |$)")
 _SHORT = (
-    re.compile(rf"Linux(?: (?P<release>\d+\.\d+\S*)(?: (?P<machine>{_NAMES}))?)?"),
+    re.compile(rf"Linux(?: (?P<release>\d+\.\d\S*)(?: (?P<machine>{_NAMES}))?)?"),
     re.compile(r"(?P<release>[2-9]\.\d+\.\d+-[\w.+-]+)"),
 )
 

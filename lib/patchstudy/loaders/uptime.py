@@ -22,7 +22,7 @@ _LINE = re.compile(r"\s*(\d{1,12}\.\d\d) \d{1,15}\.\d\d\s*")
 _COMMAND = re.compile(
     r"\s*\d{1,2}:\d\d(?::\d\d)? +up +(?:(?P<days>\d{1,5}) days?, +)?"
     r"(?:(?P<hours>\d{1,2}):(?P<minutes>\d\d)|(?P<min>\d{1,2}) min), +"
-    r"(?:\d{1,4} users?, +)?load averages?: (?P<load>\d[\d., ]*)\s*"
+    r"(?:\d{1,4} users?, +)?load averages?: (?P<load>\d[\d., ]*+)\s*"
 )
 _PRETTY = re.compile(
     r"\s*up (?:(?P<years>\d{1,3}) years?(?:, |\s*$))?"

@@ -14,8 +14,8 @@ TREES: Final = frozenset(
 
 _TAGS: Final = re.compile(r"\A\s*\[([^\]]*)\]\s*")
 _REPLY: Final = re.compile(r"(?i)\A\s*(?:re|aw|fwd?|fw|sv|antw|wg)(?:\[\d+\])?\s*:\s*")
-_SERIES: Final = re.compile(r"\A(.*?)(\d+)(?:/|of)(\d+)\Z")
-_VERSION: Final = re.compile(r"\A(?:(?i:patch|rfc))?[vV](\d+)\Z")
+_SERIES: Final = re.compile(r"\A(.*?)(?<!\d)(\d{1,9})(?:/|of)(\d{1,9})\Z")
+_VERSION: Final = re.compile(r"\A(?:(?i:patch|rfc))?[vV](\d{1,9})\Z")
 _STABLE: Final = re.compile(r"\A(?:linux-)?\d+\.\d+\.y\Z")
 
 
