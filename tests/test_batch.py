@@ -223,6 +223,31 @@ def test_a_folder_that_cannot_be_written_is_named(made, order):
     assert order.out.read_text() == "a file"
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_link_that_leads_out_of_the_output_folder_is_not_followed(
+    depth, made, order, tmp_path
+):
+    (tmp_path / "home" / "patch").mkdir(parents=True)
+    folder = made()
+    link = order.out.joinpath(*batch.study_name(folder).split("/")[:depth])
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(tmp_path / "home")
+    for _ in range(2):
+        (outcome,) = report([folder], order)
+        assert "a link leads out of" in outcome.error
+    batch.index([outcome], order)
+    assert files(tmp_path / "home") == {}
+
+
+def test_an_output_folder_that_is_a_link_is_followed(made, order, tmp_path):
+    (tmp_path / "disk").mkdir()
+    order.out.symlink_to(tmp_path / "disk")
+    (outcome,) = report([made()], order)
+    assert outcome.error == ""
+    assert list((tmp_path / "disk").glob("*/*/report.json"))
+    assert order.out.is_symlink()
+
+
 def test_a_notebook_that_shows_other_results_is_refused(made, order, notebook):
     notebook("print('Results (report.json): sha256 ' + '0' * 64)")
     (outcome,) = report([made()], order)

@@ -267,6 +267,8 @@ def report_all(
 
 def _kept(task: Task) -> Outcome | None:
     """Return the outcome of a report that is still right."""
+    if files.leads_out(task.target, task.order.out):
+        return None  # said when it is made
     found = fresh.look(task.target, task.folder, task.settings)
     if found.reasons or found.record is None:
         return None
@@ -425,9 +427,11 @@ def _listed_before(out: Path) -> dict[str, str]:
 
     The folders tell which there are: several batches may write the list at once.
     """
-    for begun in out.glob(f"*/*/{files.SWITCH}"):
-        files.settle(begun.parent)
-    found = sorted(out.glob(f"*/*/{REPORT}.json"))
+    places = [one for one in sorted(out.glob("*/*")) if not files.leads_out(one, out)]
+    for one in places:
+        if os.path.lexists(one / files.SWITCH):
+            files.settle(one)
+    found = [made for one in places if (made := one / f"{REPORT}.json").is_file()]
     there = {"/".join(path.parts[-3:-1]): "" for path in found}
     try:
         earlier = json.loads(files.read(out / INDEX))["studies"]

@@ -152,6 +152,14 @@ def _require_plain(name: str) -> None:
         raise ValueError(f"{name!r} is not a plain file name")
 
 
+def leads_out(place: Path, folder: Path) -> bool:
+    """Say whether a link on the way from a folder to a place leads out of the folder.
+
+    The folder itself may be one: who names it says where reports go.
+    """
+    return not place.resolve().is_relative_to(folder.resolve())
+
+
 def read(path: Path) -> bytes:
     """Return the bytes of a file of a report, which may come from a stranger.
 

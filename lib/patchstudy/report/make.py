@@ -59,6 +59,11 @@ def report(task: Task) -> Outcome:
 def _report(task: Task) -> Mapping[str, Any]:
     """Write the files of a report and what it was made from, all at once."""
     target = task.target
+    if files.leads_out(target, task.order.out):
+        raise StudyError(
+            f"{printable(str(target))}: a link leads out of"
+            f" {printable(str(task.order.out))}; remove it, or give -o where it leads to"
+        )
     target.mkdir(parents=True, exist_ok=True)
     before = fresh.read(target)
     noted_ns, inputs = fresh.inputs(task.folder, before)

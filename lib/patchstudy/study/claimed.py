@@ -14,7 +14,9 @@ from patchstudy.study.keys import Keys
 _PERCENT: Final = re.compile(
     rf"(?:({ABOUT})\s*+)?([-+]?)\s*+(?:({ABOUT})\s*+)?({NUMBER})\s*+%(?:\s+(\w+))?"
 )
-_FACTOR: Final = re.compile(rf"(?:({ABOUT})\s*+)?({NUMBER})\s*+(?:x|times)(?:\s+(\w+))?")
+_FACTOR: Final = re.compile(
+    rf"(?:({ABOUT})\s*+)?({NUMBER})\s*+(?:x|times)(?:\s+(\w+))?"
+)
 _ARROW: Final = re.compile(r"\s*(?:->|→)\s*")
 _EQUAL: Final = frozenset({"equal", "same", "the same", "no change", "unchanged"})
 _UP: Final = frozenset({"higher", "more", "larger"})
