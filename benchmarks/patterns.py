@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from re import _constants as ops  # pyright: ignore[reportAttributeAccessIssue]
 from re import _parser as parser  # pyright: ignore[reportAttributeAccessIssue]
 from typing import Any, Final, TypeAlias
@@ -157,11 +158,20 @@ def spent(match: Callable[..., object], line: str | bytes) -> float:
     return time.process_time() - start
 
 
-def slow(pattern: re.Pattern[Any], length: int) -> str:
+def searched(name: str) -> bool:
+    """Say whether the program looks for a pattern anywhere in a text."""
+    module, _, variable = name.rpartition(".")
+    source = Path(str(sys.modules[f"patchstudy.{module}"].__file__)).read_text("utf-8")
+    uses = rf"\b{variable}\.(?:search|finditer|findall|sub|subn|split)\b"
+    return re.search(uses, source) is not None
+
+
+def slow(pattern: re.Pattern[Any], length: int, *, anywhere: bool = False) -> str:
     """Return how a pattern is slow and on what, or nothing."""
     longer = lines(pattern, 2 * length)
+    ways = (pattern.fullmatch, pattern.match, *([pattern.search] if anywhere else []))
     for at, line in enumerate(longer):
-        for match in (pattern.fullmatch, pattern.match):
+        for match in ways:
             once = spent(match, line)
             if once < SHORT_S:
                 continue
@@ -170,6 +180,15 @@ def slow(pattern: re.Pattern[Any], length: int) -> str:
                 shown = repr(line[:40])
                 return f"{match.__name__}: {half:.2f} s, then {once:.2f} s: {shown}..."
     return ""
+
+
+def all_slow(tried: dict[str, re.Pattern[Any]], length: int) -> dict[str, str]:
+    """Return the slow ones of named patterns, with how and on what."""
+    signal.signal(signal.SIGVTALRM, too_slow)
+    found = {
+        name: slow(one, length, anywhere=searched(name)) for name, one in tried.items()
+    }
+    return {name: why for name, why in found.items() if why}
 
 
 def too_slow(*_: object) -> None:
@@ -182,9 +201,8 @@ def main() -> int:
     parser_ = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser_.add_argument("--length", type=int, default=16_000)
     length = parser_.parse_args().length
-    signal.signal(signal.SIGVTALRM, too_slow)
     tried = patterns()
-    found = {name: why for name, one in tried.items() if (why := slow(one, length))}
+    found = all_slow(tried, length)
     for name, why in sorted(found.items()):
         print(f"{name}: {why}")
     print(f"{len(tried)} patterns, {len(found)} slow")

@@ -99,6 +99,8 @@ FOUND = {
     b"  a   1   1 16 00000001 00000000 [71f21c65] 56.1.2ms (+0.010ms): napi_poll: x\n",
     "perf report, endless samples": b"# Samples: 1 of event 'cycles'\n# Overhead, "
     b"Samples,Command,Symbol\n 26.17% , " + b"9" * 400 + b",a,[k] f\n",
+    "perf stat, a value with two points":
+        b"0.2 S0,1,1,212.81,msec,cpu-clock,1,100,00\n",
     "drops without digits": b"dropwatch> start\nx drops at tcp_v_rcv+a (xffff) [s]\n",
 }  # fmt: skip
 

@@ -47,7 +47,7 @@ _UNITS: Final = (
 )
 _UNIT: Final = "|".join(pattern for pattern, _ in _UNITS)
 _LOOSE: Final = rf"(?:{ABOUT}|under|over|up to|the expected|the)"
-_NUM: Final = r"\d[\d,]*(?:\.\d+)?"
+_NUM: Final = r"\d[\d,]{0,24}(?:\.\d{1,12})?"
 _ONE: Final = rf"((?:{_LOOSE}\s*)*)({_NUM})\s?({_UNIT})?(?![\w/%])"
 _PAIRS: Final = (
     re.compile(rf"(?i:\bfrom)\s+{_ONE}(?:\s[^\d.;:]{{0,40}}?)?\s+to\s+{_ONE}"),
@@ -58,7 +58,7 @@ _PAIRS: Final = (
     ),
     re.compile(rf"{_ONE}\s+(?i:before)\b[^\d.]{{0,40}}?{_ONE}\s+(?i:after)\b"),
 )
-_PERCENT: Final = re.compile(rf"({ABOUT}\s*)?(\+|-)?({_NUM})\s?%")
+_PERCENT: Final = re.compile(rf"({ABOUT}\s*+)?(\+|-|(?<!\d))({_NUM})\s?%")
 _TIMES: Final = re.compile(
     rf"(?i)({ABOUT}\s*)?\b({_NUM})\s?(?:x|times)\s+(faster|higher|more)"
 )
@@ -88,7 +88,9 @@ _STAT: Final = re.compile(
     r"|^ rename "
 )
 #: An address, with the name before it.
-_ADDRESS: Final = re.compile(r"(?:(?:[A-Z][\w.'-]*\s+){1,4}<\S+@\S+>|<?\S+@\S+>?)")
+_ADDRESS: Final = re.compile(
+    r"(?:[A-Z][\w.'-]{0,60}\s{1,9}){1,4}<[^\s@]+@\S+>|(?<!\S)\S+@\S+"
+)
 #: A number; not a digit inside a name (lan78xx), a link or the name of a commit.
 _DIGIT: Final = re.compile(r"(?<![A-Za-z_\d])\d")
 _NAMES: Final = re.compile(r"https?://\S+|\b(?=\w*[a-f])[0-9a-f]{12,40}\b")

@@ -32,7 +32,7 @@ ONE_LINE: Final = re.compile(rb"\s*[0-9a-f]{1,16}[ \t]+\S.*\)\s*$")
 #: Branches: ``from/to/P/-/-/5``, any number of them.
 _BRANCHES: Final = re.compile(rb"(?:\s++[^\s/()]+(?:/[^\s/()]*){5,8}(?=\s|$))+\s*+$")
 _BRANCH: Final = re.compile(rb"[^\s/()]+(?:/[^\s/()]*){5,8}")
-_WORD: Final = re.compile(rb"\s++(\S++)")
+_WORD: Final = re.compile(rb"(?<!\s)\s++(\S++)")
 _ADDRESS: Final = re.compile(rb"[0-9a-f]{1,16}")
 #: Symbol, offset and object without anything that could be taken for another.
 _EASY: Final = re.compile(rb"[^\s+()]+(?:\+0x[0-9a-f]+)? \([^\s()]+\)")

@@ -50,9 +50,9 @@ def to_svg(plot: so.Plot) -> bytes:
     return _SHAPE.sub(_shortened, _INDENT.sub(b"\n", made))
 
 
-_INDENT: Final = re.compile(rb" *\n *")
+_INDENT: Final = re.compile(rb"(?<! ) *+\n *")
 _SHAPE: Final = re.compile(rb' (?:d|x|y)="[^"]*"')
-_LONG: Final = re.compile(rb"-?\d+\.\d{3,}")
+_LONG: Final = re.compile(rb"-?\d{1,12}\.\d{3,}")
 
 
 def _shortened(shape: re.Match[bytes]) -> bytes:

@@ -90,7 +90,7 @@ def sniff(raw: RawFile) -> bool:
 def load(raw: RawFile) -> Capture:
     """Read every map."""
     maps = _Maps()
-    problem = next((one for one in raw.head.split("\n") if _ERROR.search(one)), None)
+    problem = next((one for one in raw.head.split("\n") if "ERROR: " in one), None)
     is_json = raw.head.lstrip().startswith("{")
     for number, line in enumerate(raw.text.replace("\r\n", "\n").split("\n"), start=1):
         if is_json and line.strip():

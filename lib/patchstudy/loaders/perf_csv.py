@@ -189,7 +189,8 @@ def _joined(raw: RawFile, number: int, fields: Sequence[str]) -> tuple[list[str]
         prefix = [f"{prefix[0]}.{prefix[1]}", *prefix[2:]]
     if value in perf_row.ABSENT or unit in {"", "ns"}:
         return prefix, value
-    if unit not in _SCALED or not prefix or not prefix[-1].isdecimal():
+    halves = (*prefix[-1:], value)
+    if unit not in _SCALED or not (prefix and all(map(str.isdecimal, halves))):
         problem = f"the decimals of {value!r} {unit} cannot be told from another field"
         todo = "call perf with LC_ALL=C or with another separator"
         raise CaptureError(raw.path, f"{problem}; {todo}", where=str(number))

@@ -24,7 +24,7 @@ _SEPARATOR: Final = re.compile(
     r"# *(?:Overhead|Children|Baseline|Samples|Self)(?:/\d+)? *([,|;:\t])"
 )
 _NUMBERS: Final = re.compile(r"\d+|(?:[-+]?\d+\.\d+%\s*)+")
-_PERCENT: Final = re.compile(r"[-+]?\d+\.\d\d%?")
+_PERCENT: Final = re.compile(r"(?:[-+]|(?<!\d))\d{1,9}\.\d\d%?")
 
 
 @dataclass(slots=True)

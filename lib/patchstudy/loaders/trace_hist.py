@@ -36,8 +36,8 @@ _STACK_END: Final = re.compile(
     r"(?P<keys>.*)\}(?P<values>(?:\s+\S+:\s+-?\d{1,20}%?)+)\s*"
 )
 _DEPTH: Final = 16
-_VALUE: Final = re.compile(r"(\S+):\s+(\S+)")
-_HEX: Final = re.compile(r"(\w+)\.hex\b")
+_VALUE: Final = re.compile(r"(?<!\S)(\S+):\s+(\S+)")
+_HEX: Final = re.compile(r"\b(\w+)\.hex\b")
 _TOTAL: Final = re.compile(r"\s+(Hits|Entries|Dropped): (\d{1,20})\s*")
 _SYMBOL: Final = re.compile(r"\[[0-9a-f]{8,16}\] (\S+)(?: \[\S+\])?")
 #: Key of a duration (its name, its unit) and its bucket.

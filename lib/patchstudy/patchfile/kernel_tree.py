@@ -23,8 +23,8 @@ _LINE: Final = re.compile(
 )
 _CONFIG: Final = re.compile(r"CONFIG_(\w+)")
 _PROMPT: Final = re.compile(
-    r"^(?:menu)?config (\w+)\n(?:[ \t]+[^\n]*\n|\n)*?"
-    r"[ \t]+(?:tristate|bool) \"([^\"]+)\"",
+    r"^(?:menu)?config (\w+)\n(?:[ \t]++[^\n]*+\n|\n)*?"
+    r"[ \t]++(?:tristate|bool) \"([^\"]+)\"",
     re.MULTILINE,
 )
 _FIELD: Final = re.compile(r"^([A-Z]):\s*(.+)$")

@@ -62,7 +62,7 @@ def _report(task: Task) -> Mapping[str, Any]:
     if files.leads_out(target, task.order.out):
         raise StudyError(
             f"{printable(str(target))}: a link leads out of"
-            f" {printable(str(task.order.out))}; remove it, or give -o where it leads to"
+            f" {printable(str(task.order.out))}; remove it, or give -o where it leads"
         )
     target.mkdir(parents=True, exist_ok=True)
     before = fresh.read(target)

@@ -17,7 +17,7 @@ _PERCENT: Final = re.compile(
 _FACTOR: Final = re.compile(
     rf"(?:({ABOUT})\s*+)?({NUMBER})\s*+(?:x|times)(?:\s+(\w+))?"
 )
-_ARROW: Final = re.compile(r"\s*(?:->|→)\s*")
+_ARROW: Final = re.compile(r"(?<!\s)\s*+(?:->|→)\s*")
 _EQUAL: Final = frozenset({"equal", "same", "the same", "no change", "unchanged"})
 _UP: Final = frozenset({"higher", "more", "larger"})
 _DOWN: Final = frozenset({"lower", "less", "fewer", "smaller"})
