@@ -114,6 +114,42 @@ def test_a_copied_run_is_found_even_if_it_was_reformatted(mistakes, of, to, word
     assert found["copied-run"].severity == "cap"
 
 
+def counters(files, *, of_run):
+    """Add a pair of snapshots of four counters to each run."""
+    for number, path in enumerate(sorted(one for one in files if "x.csv" in one)):
+        for when, by in (("before", 0), ("after", 1)):
+            rows = [
+                f"     rx_{at}: {7_000 + by * x}" for at, x in enumerate(of_run(number))
+            ]
+            text = "\n".join(["NIC statistics:", *rows, ""])
+            files[path.replace("x.csv", f"ethtool_s.{when}.txt")] = text
+    return files
+
+
+def test_a_copied_pair_of_snapshots_is_found(mistakes):
+    def of_run(number):
+        return [
+            91_234 + 7 * number,
+            5_812_301 + number,
+            48_217 - number,
+            3_001 + number,
+        ]
+
+    files = counters(files_of(), of_run=of_run)
+    assert mistakes(dict(files)) == {}
+    for when in ("before", "after"):
+        of = f"d/baseline/boot-01/run-01/t.ethtool_s.{when}.txt"
+        files[of.replace("01", "02")] = files[of]
+    assert "under two names" in mistakes(files)["copied-run"].text
+
+
+def test_the_same_packets_in_each_run_are_no_copy(mistakes):
+    files = counters(files_of(), of_run=lambda _: [10**6, 60_123_456, 3, 5121, 12_007])
+    for number, path in enumerate(one for one in files if "ethtool" in one):
+        files[path] += f"     since_boot: {number // 2}\n"
+    assert mistakes(files) == {}
+
+
 def test_one_printed_number_twice_is_no_copy(mistakes):
     same = {"baseline": [941.48] * 4, "patched": [941.48] * 4}
     assert "copied-run" not in mistakes(files_of(rates=same))

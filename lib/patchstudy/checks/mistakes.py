@@ -31,6 +31,9 @@ from patchstudy.units import for_people
 #: Different numbers from which two files alike are no chance (ours): a tool that
 #: prints one rate may well print it twice.
 TELLING: Final = 4
+#: A count tells from here on (ours), where the file is the same byte for byte: counters
+#: since boot never come back, but two runs may well move the same packets.
+LARGE: Final = 1000
 #: Units of one variant from which values in ascending order are no chance: 2 / 7! is
 #: one in 2,520 (ours).
 SORTED: Final = 7
@@ -90,12 +93,15 @@ def _content(capture: Capture) -> tuple[object, ...]:
     """Return the numbers of a capture; nothing where two may be alike by chance."""
     if capture.cumulative or capture.tool == "measurements":
         return ()
-    numbers = tuple(
-        (one.metric, one.value, one.start_s, one.end_s, *sorted(one.labels.items()))
-        for one in capture.measurements
-    )
-    values = {one.value for one in capture.measurements if one.value % 1}
-    return (capture.tool, *numbers) if len(values) >= TELLING else ()
+    values = {one.value for one in capture.measurements}
+    if sum(value % 1 != 0 for value in values) >= TELLING:
+        numbers = (
+            (one.metric, one.value, one.start_s, one.end_s, *sorted(one.labels.items()))
+            for one in capture.measurements
+        )
+        return (capture.tool, *numbers)
+    counts = sum(value >= LARGE for value in values)
+    return (capture.sha256,) if counts >= TELLING else ()
 
 
 def _told(study: Study, run: Run, source: Source) -> str:
