@@ -2,9 +2,10 @@
 
 The identifiers are found by this script's own rules, in the bytes of the raw files and
 not in what the loaders made of them: MAC addresses, public IP addresses, names of hosts
-(of uname, sysstat, JSON) and of users (``/home/...``, ``name@host``). Then results,
-text block and every section of the report of each study are made with names hidden, and
-searched for them. Studies are taken as they are; loose files become studies made up of
+(of uname, sysstat, JSON) and of users (``/home/...``, ``name@host``). Then the
+report of each study is made with ``patchstudy report --redact`` and every file of it is
+searched for them: page, notebook, results, text block, and the PDF with pdftotext and
+pdfinfo (poppler-utils). Studies are taken as they are; loose files become studies made up of
 them, one for each tool, whose numbers mean nothing.
 
     python benchmarks/redact.py ../shared/lab ../shared/corpus    # about five minutes
@@ -13,6 +14,7 @@ them, one for each tool, whose numbers mean nothing.
 import argparse
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -23,17 +25,10 @@ from typing import Final
 
 from patchstudy import loaders
 from patchstudy.errors import CaptureError, PatchstudyError
-from patchstudy.findings import Assessment, assess
-from patchstudy.report import sections
-from patchstudy.report.results import written
-from patchstudy.report.text import text
-from patchstudy.study import hide, open_study
+from patchstudy.study import open_study
+from patchstudy.tree import RECORD
 
 ROOT: Final = Path(__file__).parents[1]
-SECTIONS: Final = (
-    "study", "changes", "guards", "forest", "all_runs", "provenance", "files", "facts",
-    "profile", "treatment", "doubts", "bottleneck",
-)  # fmt: skip
 DESIGN: Final = """\
 question = "What do these files say?"
 unit = "run"
@@ -83,32 +78,52 @@ def _tells(mac: bytes) -> bool:
     return len(set(re.sub(rb"[:-]", b"", mac).lower())) > 1  # not all 0, not all f
 
 
-def outputs(assessment: Assessment) -> Iterator[tuple[str, str]]:
-    """Yield what a report shows, by name."""
-    yield "report.json", written(assessment).decode("utf-8")
-    yield "report.txt", text(assessment)
-    for name in SECTIONS:
-        if made := getattr(sections, name, None):
-            yield name, repr(made(assessment))
+def outputs(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield what stands in every file of a report, by its name.
+
+    ``.made.json`` is not looked at: it has the true paths, and says so
+    (``docs/trust.md``).
+    """
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".pdf":
+            for order in (["pdftotext", "-layout", path, "-"], ["pdfinfo", path]):
+                yield path.name, subprocess.check_output(order, text=True)
+        elif path.name != RECORD:
+            yield path.name, path.read_text(encoding="utf-8")
 
 
-def leaks(folder: Path) -> tuple[int, list[str]]:
-    """Return how many identifiers the raw files hold, and where one came through."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    before = {path: sha256(path.read_bytes()).hexdigest() for path in files}
-    known = {one for path in files for one in identifiers(path.read_bytes())}
+def leaks(folder: Path, out: Path) -> tuple[int, int, list[str]]:
+    """Return how many identifiers and files were looked at, and what came through.
+
+    Raises
+    ------
+    PatchstudyError
+        If no report was made.
+    """
+    raw = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    before = {path: sha256(path.read_bytes()).hexdigest() for path in raw}
+    known = {one for path in raw for one in identifiers(path.read_bytes())}
     study = open_study(folder)
     own = f"{study.name} {study.design!r} {[run.name for run in study.runs]}".lower()
     known = {one for one in known if one.lower() not in own}
+    command = [sys.executable, "-m", "patchstudy", "report", str(folder), "--redact"]
+    done = subprocess.run(
+        [*command, "-o", str(out), "--quiet", "--jobs", "1"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    places = list(out.glob("*/*/report.json"))
+    if not places:
+        raise PatchstudyError(done.stdout + done.stderr)
+    files = list(outputs(places[0].parent))
     told = [
         f"{folder}: {name} holds {one!r}"
-        for name, shown in outputs(assess(hide(study)))
+        for name, shown in files
         for one in sorted(known)
         if re.search(rf"(?<![\w.:-]){re.escape(one)}(?![\w:-])", shown)
     ]
-    after = {path: sha256(path.read_bytes()).hexdigest() for path in files}
-    changed = [f"{path}: changed" for path in files if before[path] != after[path]]
-    return len(known), told + changed
+    after = {path: sha256(path.read_bytes()).hexdigest() for path in raw}
+    changed = [f"{path}: changed" for path in raw if before[path] != after[path]]
+    return len(known), len(files), told + changed
 
 
 def studies(place: Path, scratch: Path) -> Iterator[Path]:
@@ -159,21 +174,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("places", nargs="+", type=Path, metavar="FOLDER")
     given = parser.parse_args()
-    seen = hidden = 0
+    seen = hidden = looked = 0
     told: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
         for number, place in enumerate(given.places):
             for study in studies(place.resolve(), Path(scratch, str(number))):
                 try:
-                    count, found = leaks(study)
+                    count, files, found = leaks(study, Path(scratch, "out", str(seen)))
                 except PatchstudyError as error:
                     print(f"{study.name}: no report: {str(error)[:100]}", flush=True)
                     continue
-                seen, hidden = seen + 1, hidden + count
+                seen, hidden, looked = seen + 1, hidden + count, looked + files
                 told += found
                 print(f"{study.name}: {count} hidden, {len(found)} came through")
                 print("".join(f"  {one}\n" for one in found[:9]), end="", flush=True)
-    print(f"{seen} studies, {hidden} identifiers, {len(told)} came through")
+    print(
+        f"{seen} studies, {hidden} identifiers, {looked} files, "
+        f"{len(told)} came through"
+    )
     return 1 if told else 0
 
 

@@ -91,6 +91,61 @@ def test_a_heading_stands_before_the_keys_below_it():
     assert settings["Current hardware settings: RX"] == "1"
 
 
+def test_lines_of_ethtool_without_a_key_are_the_value_of_the_one_above():
+    settings = load(GOLDEN / "ethtool_settings" / "cap-T.txt").facts["settings"]
+    assert settings == {
+        "Capabilities": "software-transmit software-receive software-system-clock",
+        "PTP Hardware Clock": "none",
+        "Hardware Transmit Timestamp Modes": "none",
+        "Hardware Receive Filter Modes": "none",
+    }
+
+
+def test_the_receive_flow_hash_is_read_with_its_rings():
+    text = (
+        "RX flow hash indirection table for eth0 with 2 RX ring(s):\n"
+        "    0:      0     1     0     1\n    4:      0     1     0     1\n"
+        "RSS hash key:\n6d:5a:56:da:25\nRSS hash function:\n    toeplitz: on\n"
+    )
+    facts = read("ethtool_settings", text).facts
+    assert (facts["interface"], facts["rx_rings"]) == ("eth0", 2)
+    assert facts["settings"] == {
+        "0": "0 1 0 1",
+        "4": "0 1 0 1",
+        "RSS hash key": "6d:5a:56:da:25",
+        "RSS hash function: toeplitz": "on",
+    }
+    none = load(GOLDEN / "ethtool_settings" / "cap-x-none.txt").facts["settings"]
+    assert none["answer"] == "Operation not supported"
+
+
+@pytest.mark.parametrize(
+    ("keys", "title", "settings"),
+    [
+        ('"rx-max": 8192, "rx": 1024, "tx-push": false', "Ring parameters",
+         {"rx-max": "8192", "rx": "1024", "tx-push": "off"}),
+        ('"combined-max": 8, "combined": 4', "Channel parameters",
+         {"combined-max": "8", "combined": "4"}),
+        ('"adaptive-rx": true, "rx-usecs": 3, "tx-frames": null',
+         "Coalesce parameters",
+         {"adaptive-rx": "on", "rx-usecs": "3", "tx-frames": "n/a"}),
+        ('"rss-indirection-table": [0, 1], "rss-hash-function": {"xor": false}',
+         "RX flow hash indirection table",
+         {"rss-indirection-table": "0 1", "rss-hash-function: xor": "off"}),
+    ],
+)  # fmt: skip
+def test_settings_of_ethtool_are_read_as_json(keys, title, settings):
+    facts = read("ethtool_settings", f'[ {{"ifname": "eth0", {keys}}} ]').facts
+    assert (facts["interface"], facts["title"]) == ("eth0", title)
+    assert facts["settings"] == settings
+
+
+def test_two_answers_of_ethtool_as_json_are_refused():
+    one = '{"ifname": "eth0", "rx-max": 1}'
+    with pytest.raises(CaptureError, match="several answers"):
+        read("ethtool_settings", f"[{one}, {one}]")
+
+
 @pytest.mark.parametrize(
     "text",
     [
