@@ -2,11 +2,11 @@
 
 The identifiers are found by this script's own rules, in the bytes of the raw files and
 not in what the loaders made of them: MAC addresses, public IP addresses, names of hosts
-(of uname, sysstat, JSON) and of users (``/home/...``, ``name@host``). Then the
-report of each study is made with ``patchstudy report --redact`` and every file of it is
+(of uname, sysstat, JSON) and of users (``/home/...``, ``name@host``). Then the report
+of each study is made with ``patchstudy report --redact`` and every file of it is
 searched for them: page, notebook, results, text block, and the PDF with pdftotext and
-pdfinfo (poppler-utils). Studies are taken as they are; loose files become studies made up of
-them, one for each tool, whose numbers mean nothing.
+pdfinfo (poppler-utils). Studies are taken as they are; loose files become studies made
+up of them, one for each tool, whose numbers mean nothing.
 
     python benchmarks/redact.py ../shared/lab ../shared/corpus    # about five minutes
 """
@@ -87,7 +87,8 @@ def outputs(folder: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(folder.iterdir()):
         if path.suffix == ".pdf":
             for order in (["pdftotext", "-layout", path, "-"], ["pdfinfo", path]):
-                yield path.name, subprocess.check_output(order, text=True)
+                done = subprocess.run(order, capture_output=True, check=True)
+                yield path.name, done.stdout.decode()
         elif path.name != RECORD:
             yield path.name, path.read_text(encoding="utf-8")
 

@@ -126,6 +126,7 @@ def test_load_prints_a_table(run):
     status, out, err = run("load", IPERF3)
     assert (status, err) == (0, "")
     assert out.startswith(f"{IPERF3}: iperf3 3.12, values by run\n")
+    assert out.endswith("are not shown; see them with --grain interval\n")
     assert "throughput" in out
     assert "bit/s" in out
 

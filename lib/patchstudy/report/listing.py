@@ -268,10 +268,17 @@ def _capture_text(capture: Capture, grain: str) -> str:
     columns = (Column("metric"), Column("labels"), Column("from s", "right"),
                Column("to s", "right"), Column("value", "right"))  # fmt: skip
     rows = tuple(_cells(one) for one in _of_grain(capture, grain))
-    lines = [to_text(Table(columns, rows, caption))]
+    lines = [to_text(Table(columns, rows, caption)), *_left_out(capture, grain)]
     lines += [_profile_line(one) for one in capture.profiles]
     lines += [visible(f"{one.severity}: {one.text}") for one in capture.caveats]
     return "\n".join(lines)
+
+
+def _left_out(capture: Capture, grain: str) -> Iterator[str]:
+    """Say how many values of the other grain there are, and how to see them."""
+    other = "run" if grain == "interval" else "interval"
+    if count := sum(1 for _ in _of_grain(capture, other)):
+        yield f"{count} values by {other} are not shown; see them with --grain {other}"
 
 
 def _profile_line(one: Profile) -> str:
