@@ -52,7 +52,7 @@ HOSTS: Final = (
 )
 USERS: Final = (
     re.compile(rb"/home/([A-Za-z][\w.-]*)"),
-    re.compile(rb"(?<![\w.@/-])([a-z][a-z0-9_-]*)@[a-z0-9][\w.-]*(?=[:$# ])"),
+    re.compile(rb"(?<![\w.@/-])([a-z][a-z0-9_-]*)@(?!plt\b)[a-z0-9][\w.-]*(?=[:$# ])"),
 )
 #: Names that tell nothing of anybody; a shorter one cannot be looked for in a text.
 NOBODY: Final = {"localhost", "root", "none", "unknown", "user", "host"}
