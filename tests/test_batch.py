@@ -17,7 +17,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from patchstudy.cli import main
 from patchstudy.errors import StudyError
-from patchstudy.report import batch
+from patchstudy.report import batch, fresh
 
 IPERF3 = Path(__file__).parent / "golden/loaders/iperf3/v312-tcp-fwd.json"
 ALL = ["report.html", "report.ipynb", "report.json", "report.pdf", "report.txt"]
@@ -221,6 +221,23 @@ def test_a_folder_that_cannot_be_written_is_named(made, order):
     with pytest.raises(StudyError, match=r"reports: cannot be read or written \("):
         batch.index(outcomes, order)
     assert order.out.read_text() == "a file"
+
+
+def test_a_mistake_of_the_program_costs_one_study(made, order, monkeypatch, capsys):
+    inputs = fresh.inputs
+
+    def broken(path, before):
+        if path.name == "b":
+            raise AttributeError("no such thing")
+        return inputs(path, before)
+
+    monkeypatch.setattr(fresh, "inputs", broken)
+    outcomes = report([made("a/a"), made("a/b")], order)
+    assert [one.error == "" for one in outcomes] == [True, False]
+    assert (
+        "a mistake of patchstudy, please report it: AttributeError" in outcomes[1].error
+    )
+    assert "Traceback" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("depth", [1, 2])

@@ -317,6 +317,15 @@ def test_the_axis_has_a_unit_for_people(metric, unit, value, label):
     assert figure.axes[0].get_ylabel() == label
 
 
+@pytest.mark.parametrize(
+    ("timed", "label"),
+    [(True, "Order in time"), (False, "Order of the files; that in time is not known")],
+)
+def test_the_axis_claims_an_order_in_time_only_where_it_is_known(timed, label):
+    figure = drawn(runs(unit_table().assign(timed=timed)))
+    assert {axes.get_xlabel() for axes in figure.axes} == {label}
+
+
 def test_a_count_with_its_packets_is_read_per_hundred():
     table = unit_table(metric="retransmits").assign(value=0.01, exposure=1e6)
     assert theme.readable(table, "1") == (0.01, "per 100 packets")

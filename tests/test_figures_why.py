@@ -55,6 +55,16 @@ def test_the_steps_reach_all_calls():
     assert base.get_linestyle() != new.get_linestyle()
 
 
+@pytest.mark.parametrize("costs", [[2.6e-6] * 3, [1e-9, 2e-5, 3e-2]])
+def test_a_cost_can_be_read_off_its_axis(costs):
+    (axes,) = axes_of(figures.cost_ecdf(CALLS.assign(cost_s=costs)))
+    low, high = axes.get_xlim()
+    ticks = [x for x in axes.xaxis.get_majorticklocs() if low <= x <= high]
+    named = axes.xaxis.get_major_formatter().format_ticks(ticks)
+    assert 2 <= len(named) <= 12
+    assert [float(one.replace(",", "")) for one in named] == pytest.approx(ticks)
+
+
 def test_a_line_ends_below_all_calls_where_the_last_bin_has_no_end():
     more = CALLS.assign(cost_s=CALLS["cost_s"].replace(4e-6, float("inf")))
     (axes,) = axes_of(figures.cost_ecdf(more))

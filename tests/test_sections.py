@@ -349,3 +349,20 @@ def test_code_placement_is_told_and_drawn_where_it_hides_a_change(assessed):
     *_, least, most = found.items[0].places
     assert least < found.items[0].places[0] < most
     assert found.caption.endswith("differ in code placement only.")
+
+
+def test_no_section_claims_an_order_in_time_that_is_not_known(assessed):
+    published, measured = assessed("bgmac/code-placement"), assessed("veth/txqueuelen")
+    (vector,) = sections.all_runs(published)
+    assert "in the order of the files, that in time is not known" in vector.caption
+    assert "in order of time" in sections.all_runs(measured)[0].caption
+    captions = [one.caption for one in sections.behind(published)]
+    assert all("(their order in time is not known)" in one for one in captions)
+    assert "in order of time" in sections.behind(measured)[0].caption
+
+
+def test_a_bottleneck_that_nothing_tells_is_one_line(assessed):
+    note = sections.bottleneck(assessed("bgmac/code-placement"))
+    assert note.text == "Not known: no load of a CPU and no ceiling is recorded."
+    table = sections.bottleneck(assessed("veth/txqueuelen"))
+    assert [row[2] for row in table.rows] == ["baseline", "patched"]

@@ -32,7 +32,7 @@ INTERVAL_COLUMNS: Final = (
 )  # fmt: skip
 UNIT_COLUMNS: Final = (
     "question", "device", "workload", "metric", "variant", "unit", "block", "order",
-    "value", "exposure", "resolution", "runs", "path",
+    "timed", "value", "exposure", "resolution", "runs", "path",
 )  # fmt: skip
 #: What a table of experimental units says in ``attrs["grain"]``; ``compare`` asks.
 UNIT_GRAIN: Final = "experimental unit"
@@ -552,6 +552,7 @@ def _units(runs: pd.DataFrame, question: Question) -> pd.DataFrame:
         exposure=("exposure", lambda x: x.sum(min_count=1)),
         resolution=("resolution", "max"),
         order=("order", "min"),
+        timed=("timed", "all"),
         runs=("value", "size"),
         unit=("name", "first"),
         path=("path", "first"),

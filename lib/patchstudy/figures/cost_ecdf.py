@@ -7,11 +7,15 @@ import pandas as pd
 import seaborn.objects as so
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from patchstudy.figures import theme
 
 _COLUMNS: Final = ("device", "workload", "variant", "function", "tool", "runs",
                    "cost_s", "calls")  # fmt: skip
+
+#: Span of the axis up to which 2 and 5 are named besides the powers of ten.
+FEW_DECADES: Final = 1000
 
 
 def cost_ecdf(table: pd.DataFrame) -> so.Plot:
@@ -84,5 +88,9 @@ def _dress(axes: Axes, rows: pd.DataFrame) -> None:
         axes.step(cost, share, where="post", **style)
         lines[variant] = Line2D([], [], **style)
     axes.set_xlim(left, right)
+    axes.xaxis.set_major_locator(
+        LogLocator(subs=(1, 2, 5) if right < FEW_DECADES * left else (1,))
+    )
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
     axes.set_ylim(-2, 102)
     theme.key(axes.figure, lines)

@@ -37,7 +37,7 @@ def cpu_strip(table: pd.DataFrame) -> so.Plot:
         .facet(col="panel", wrap=1, order=theme.panel_order(cells))
         .share(x=False, y=False)
         .add(theme.OnPanel(draw=_dress, rows=cells), legend=False)
-        .label(x="Runs of the variant, in order of time", y="")
+        .label(x="Runs of the variant, one after the other", y="")
     )
     height = 0.5 + 0.65 * cells["panel"].nunique()
     lines = cells.groupby("panel")["y"].nunique().sum()
@@ -91,7 +91,7 @@ def _dress(axes: Axes, rows: pd.DataFrame) -> None:
             color=theme.INK,
             annotation_clip=False,
         )
-    axes.set_xlim(-0.2, wide + 0.2)
+    axes.set_xlim(-0.015 * wide, 1.015 * wide)
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.set_xticks([])
     axes.grid(visible=False)

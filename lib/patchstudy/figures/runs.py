@@ -29,7 +29,8 @@ def runs(
     Parameters
     ----------
     units
-        As ``tables.per_unit`` returns them, the rows of one metric.
+        As ``tables.per_unit`` returns them, the rows of one metric. Where ``timed`` is
+        not true of all, the axis says that their order in time is not known.
     label, unit
         Label and base unit of the metric.
     variants
@@ -66,9 +67,15 @@ def runs(
             color=so.Nominal([looks[one].color for one in names], order=names),
             marker=so.Nominal([looks[one].marker for one in names], order=names),
         )
-        .label(x="Order in time", y=theme.quantity(label, shown))
+        .label(x=order_label(table), y=theme.quantity(label, shown))
     )
     return theme.dressed(plot, height=_height(table, wide))
+
+
+def order_label(units: pd.DataFrame) -> str:
+    """Say what the order of the units is: that in time, where every file tells it."""
+    timed = "timed" not in units or units["timed"].all()
+    return "Order in time" if timed else "Order of the files; that in time is not known"
 
 
 def _require_once(units: pd.DataFrame) -> None:

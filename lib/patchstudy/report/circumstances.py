@@ -91,6 +91,7 @@ def _fact(study: Study, name: str, told: dict[str, set[str]]) -> Fact:
 
 def limits(assessment: Assessment) -> tuple[Limit, ...]:
     """What limits each variant where a primary metric or a control was measured."""
+    measured = {(x.device, x.workload, x.variant) for x in assessment.study.runs}
     cells = sorted(
         {
             (one.comparison.question.device, one.comparison.question.workload)
@@ -102,6 +103,7 @@ def limits(assessment: Assessment) -> tuple[Limit, ...]:
         _limit(assessment, device, workload, variant)
         for device, workload in cells
         for variant in assessment.study.design.variants
+        if (device, workload, variant) in measured
     )
 
 

@@ -119,7 +119,7 @@ def _of_metric(
     about = {"label": quantity.label, "unit": quantity.unit, "variants": variants}
     yield Figure(
         name=f"runs:{name}",
-        words=f"{name}: every unit in order of time, by block",
+        words=f"{name}: every unit in its order, by block",
         draw=lambda: figures.runs(table, **about),
     )
     yield Figure(

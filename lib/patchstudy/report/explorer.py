@@ -89,7 +89,7 @@ class Explorer:
             unit=quantity.unit,
             variants=self.assessment.study.design.variants,
         )
-        words = f"{quantity.label}, every unit in order of time"
+        words = f"{quantity.label}, every unit in its order"
         return Vector(figures.to_svg(plot), words, f"{words}.")
 
     def menu(self) -> Any:  # noqa: ANN401 - a widget, where ipywidgets is installed

@@ -29,8 +29,8 @@ class Line:
 
     Attributes
     ----------
-    order
-        Its place in time among the runs of the device and workload.
+    order, timed
+        Its place among the runs of the device and workload; whether it is that in time.
     measured
         By metric, in the base unit; counts per packet where packets are known.
     files
@@ -43,6 +43,7 @@ class Line:
     block: str
     name: str
     order: int
+    timed: bool
     measured: Mapping[str, float]
     files: Mapping[str, str]
 
@@ -68,6 +69,7 @@ def lines(assessment: Assessment) -> tuple[Line, ...]:
             block=str(row["block"]),
             name=name,
             order=int(row["order"]),
+            timed=bool(row["timed"]),
             measured=row["values"],
             files=dict(sorted(row["files"].items())),
         )
@@ -143,7 +145,9 @@ def _table(
         Column("Order", "right"), Column("Variant"), Column("Block"), Column("Run"),
         *(Column(name, "right") for name in names), Column("Raw files, sha256"),
     )  # fmt: skip
-    caption = f"{workload} on {device}: {len(members)} runs in order of time"
+    timed = all(one.timed for one in members)
+    known = "in order of time" if timed else "(their order in time is not known)"
+    caption = f"{workload} on {device}: {len(members)} runs {known}"
     name = anchor(assessment, device, workload)
     return Table(columns, rows, caption, name=name, folded=True)
 

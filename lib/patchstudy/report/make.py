@@ -3,6 +3,7 @@
 import json
 import re
 import time
+import traceback
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -40,6 +41,8 @@ def report(task: Task) -> Outcome:
         place = printable(str(problem.filename or task.target))
         result = {}
         error = f"{place}: cannot be read or written ({problem.strerror})"
+    except Exception as problem:  # a mistake of ours: it costs this study, not a night
+        result, error = {}, _mistake(task, problem)
     return Outcome(
         study=task.study,
         decision=result.get("decision", ""),
@@ -53,6 +56,17 @@ def report(task: Task) -> Outcome:
         ),
         worse=tuple(result.get("worse", ())),
         seconds=time.monotonic() - began,
+    )
+
+
+def _mistake(task: Task, problem: Exception) -> str:
+    """Say what went wrong in the program, and where; the whole goes to stderr."""
+    traceback.print_exception(problem)
+    last = traceback.extract_tb(problem.__traceback__)[-1]
+    place = f"{Path(last.filename).name}:{last.lineno}"
+    told = f"{type(problem).__name__}: {problem} ({place})"
+    return printable(
+        f"{task.folder}: a mistake of patchstudy, please report it: {told}"
     )
 
 

@@ -95,12 +95,20 @@ def to_pdf(notebook: NotebookNode, *, title: str, subtitle: str) -> bytes:
         return _compiled(main)
 
 
+#: So many parts at the end of a document stand on one page.
+_ENDING: Final = 3
+
+
 def to_typst(
     notebook: NotebookNode, *, title: str, subtitle: str
 ) -> tuple[str, list[Picture]]:
     """Return the Typst source of a notebook and the pictures it shows, in order."""
     document = _Document(title=title, subtitle=subtitle, levels=[], pictures=[])
-    body = "\n\n".join(filter(None, document.blocks(pruned(notebook))))
+    parts = list(filter(None, document.blocks(pruned(notebook))))
+    if len(parts) > _ENDING:  # no last page with a line alone
+        end = "\n\n".join(parts[-_ENDING:])
+        parts[-_ENDING:] = [f"#block(breakable: false)[\n{end}\n]"]
+    body = "\n\n".join(parts)
     head = (
         '#import "report.typ": grid-of, intervals-of, marks-of, note, report\n'
         f"#show: report.with({_string(title)}, {_string(subtitle)})\n\n"

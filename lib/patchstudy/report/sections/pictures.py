@@ -72,7 +72,7 @@ def _runs_figures(
         yield Vector(
             figures.to_svg(plot),
             _medians_in_words(table, quantity.unit, quantity.label),
-            f"{quantity.label}: every {questions[0].unit} in order of time; the line "
+            f"{quantity.label}: every {questions[0].unit} {_in_order(table)}; the line "
             "is the median of its variant, bands are blocks.",
         )
 
@@ -84,7 +84,13 @@ def _medians_in_words(table: pd.DataFrame, unit: str, label: str) -> str:
         f"{variant} {for_people(value, unit)} on {device}, {workload}"
         for device, workload, variant, value in medians.itertuples(index=False)
     ]
-    return f"{label}, every unit in order of time. Medians: {'; '.join(parts)}."
+    return f"{label}, every unit {_in_order(table)}. Medians: {'; '.join(parts)}."
+
+
+def _in_order(units: pd.DataFrame) -> str:
+    if units["timed"].all():
+        return "in order of time"
+    return "in the order of the files, that in time is not known"
 
 
 def course(assessment: Assessment) -> tuple[Part, ...]:

@@ -33,6 +33,10 @@ def _few(values: Sequence[str]) -> str:
 
 def bottleneck(assessment: Assessment) -> Part:
     """What limits each variant: the link, the offered load, or one full CPU."""
+    found = circumstances.limits(assessment)
+    told = [(one.busiest, one.softirq, one.ceiling) for one in found]
+    if all(one == (None, None, None) for one in told):
+        return Note("text", "Not known: no load of a CPU and no ceiling is recorded.")
     rows = tuple(
         (
             one.device,
@@ -43,10 +47,8 @@ def bottleneck(assessment: Assessment) -> Part:
             "-" if one.ceiling is None else for_people(one.ceiling, "bit/s"),
             ", ".join(one.by) or "not known",
         )
-        for one in circumstances.limits(assessment)
+        for one in found
     )
-    if not rows:
-        return Note("empty", "No CPU or ceiling is known.")
     numbers = number_columns("Busiest CPU", "Softirq", "Ceiling")
     return Table(
         (
