@@ -162,6 +162,30 @@ def of_system(folder: Path) -> Iterator[str]:
         path = folder / "text"
         path.write_text(text, encoding="utf-8")
         yield f"{name}, {len(text)} byte: {versus(path, parser, jc)}"
+    shared = ROOT.parent / "shared" / "corpus" / "sys"
+    place = (shared if shared.is_dir() else GOLDEN) / "mpstat"
+    texts = [one for one in sorted(place.glob("*.txt")) if _reads(one)]
+    together = ratio(
+        lambda: [loaders.load(one) for one in texts],
+        lambda: [_jc_reads(one) for one in texts],
+    )
+    size = sum(one.stat().st_size for one in texts)
+    yield f"{len(texts)} texts of mpstat, {size} byte together: {together:.2f} x"
+
+
+def _jc_reads(path: Path) -> object:
+    import jc
+
+    return jc.parse("mpstat", path.read_text(encoding="utf-8"), quiet=True)
+
+
+def _reads(path: Path) -> bool:
+    """Say whether jc and we both read a text, or only one of us does."""
+    try:
+        loaders.load(path)
+        return bool(_jc_reads(path))
+    except Exception:  # jc raises whatever it meets
+        return False
 
 
 def versus(path: Path, parser: str | None, jc: Any) -> str:  # noqa: ANN401

@@ -351,7 +351,7 @@ def is_core(key: str, columns: Collection[str]) -> bool:
 
 def is_head(words: Sequence[str]) -> bool:
     """Say whether the words are the names of columns."""
-    return bool(words) and all(_parsed(word) is None for word in words)
+    return {*map(_parsed, words)} == {None}
 
 
 def _line(
@@ -486,7 +486,8 @@ def _draft(
     key = next((word for word in order if word in KEYS), "")
     name = (key, "intr/s") if key == "INTR" else order
     if name not in drafts:
-        rest = ("intr/s",) if key == "INTR" else (*(w for w in order if w != key),)
+        at = order.index(key) if key else len(order)
+        rest = ("intr/s",) if key == "INTR" else (*order[:at], *order[at + 1 :])
         drafts[name] = _Draft(
             sheet=Sheet(key=key, columns=rest),
             order=order,
