@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,18 @@ def test_two_server_reports_are_added():
 def test_histograms_between_the_rows_are_passed_over():
     capture = load("v218-text-udp-histograms-server.txt")
     assert intervals(capture, "throughput") == pytest.approx([5.26e6, 5.24e6, 5.24e6])
+
+
+def test_a_bounceback_of_no_message_has_no_round_trip():
+    text = (FILES / "iperf2" / "v218-text-bounceback.txt").read_text(encoding="utf-8")
+    none = "0=0.000/0.000/0.000/0.000 ms"
+    empty = re.sub(r"\d+=[\d./]+ ms", none, text)
+    assert none in empty
+    capture = load_text(empty)
+    assert capture.measurements == ()
+    assert capture.facts["bounces"] == 0
+    assert "rtt_mean_s" not in capture.facts
+    assert "rtt-absent" in codes(capture)
 
 
 def test_bounceback_is_a_round_trip_and_no_throughput():

@@ -83,7 +83,10 @@ _ENOUGH_FOR_P50: Final = 20
 _ENOUGH_FOR_P99: Final = 1000
 _MS: Final = 1e-3
 _LAST_DIGIT: Final = 1e-3
-_NO_TOTAL: Final = "fping's summary is missing; was it cut short?"
+_NO_TOTAL: Final = (
+    "fping's summary is missing; was it cut short, or stderr, which it goes to, not"
+    " saved with 2>&1?"
+)
 
 
 def sniff(raw: RawFile) -> bool:

@@ -364,7 +364,9 @@ def _intervals(test: _Test, flow: _Flow, reading: Reading) -> None:
         span = rows[0].span
         bounce = _BOUNCE.match(rows[0].rest)
         if bounce:
-            reading.interval("rtt_mean", _milliseconds(bounce, 2), span, flow.labels)
+            if int(bounce[1]):  # of none there is no mean, and iperf prints 0
+                mean = _milliseconds(bounce, 2)
+                reading.interval("rtt_mean", mean, span, flow.labels)
             continue
         resolution = max(row.resolution for row in rows)
         rate = sum(row.rate for row in rows)
@@ -403,6 +405,9 @@ def _whole_run(test: _Test, flow: _Flow, reading: Reading) -> None:
         )
         return
     bounce = _BOUNCE.match(flow.finals[0].rest)
+    if bounce and not int(bounce[1]):
+        reading.doubt("rtt-absent", "no message came back; its round trip is absent")
+        return
     if bounce:
         reading.whole("rtt_mean", _milliseconds(bounce, 2), flow.labels)
         return
@@ -537,6 +542,7 @@ def _facts(test: _Test) -> dict[str, object]:
     bounce = _BOUNCE.match(finals[-1].rest) if finals else None
     if bounce:
         facts["bounces"] = int(bounce[1])
+    if bounce and facts["bounces"]:
         facts["rtt_min_s"], facts["rtt_max_s"], facts["rtt_stdev_s"] = (
             _milliseconds(bounce, at) for at in (3, 4, 5)
         )

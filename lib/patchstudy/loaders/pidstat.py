@@ -37,6 +37,7 @@ _STATES: Final = {"UID", "USER", "CPU", "prio", "policy", *_NAMES}
 _WRAPPED: Final = re.compile(r"\d{16,20}(?:[.,]\d\d)?%?")
 #: CPU time is told in ticks, by which a process may seem busier than it can be.
 _SLACK: Final = 1.1
+_NO_ROW: Final = "holds no row of a process; did none run, or was it cut short?"
 
 Row = dict[str, str]
 
@@ -68,7 +69,7 @@ def load(raw: RawFile) -> Capture:
         for row in one.rows:
             _row(raw, row, span, most, reading)
     if not reading.measurements:
-        raise CaptureError(raw.path, "holds no row of a process; was it cut short?")
+        raise CaptureError(raw.path, _NO_ROW)
     if not any(one.start_s is None for one in reading.measurements):
         reading.note(
             "averages-absent",
