@@ -36,7 +36,10 @@ SOURCES: Final = {
         '"ReceivedMessages" of the line "[Valid Duration]" / its RunTime'
     ),
     "drops": '"# dropped messages"',
-    "send_rate": '"Message Rate" times the size of a message; else "BandWidth"',
+    "send_rate": (
+        '"Total of ... messages sent in ... sec", times the size of a message; else '
+        '"BandWidth"'
+    ),
 }
 _PREFIX: Final = re.compile(r"^(?:\[STDOUT\] )?(?:sockperf: ?)?")
 _SNIFF: Final = re.compile(
