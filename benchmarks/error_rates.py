@@ -312,7 +312,7 @@ def compared(
     rows = [
         (
             question.key, question.device, question.workload, "throughput", variant,
-            f"{variant} {place}", place if plan.block else "", place,
+            f"{variant} {place}", place if plan.block else "", place, True,
             1e8 * LEVEL * np.exp(value), np.nan, step, 1, "",
         )
         for question, *sides in zip(questions, base, new, strict=True)

@@ -156,7 +156,8 @@ def test_inconclusive_says_what_could_be_shown_and_how_many_runs_it_takes(
     assessed_rows, turns
 ):
     sentence = finding(assessed_rows(turns(NOISY, NOISY[::-1]))).sentence
-    assert "in 8 of 10 such studies 6 runs each show a change of" in sentence
+    assert "; 6 runs each can show a change of" in sentence
+    assert "or more, in 8 of 10 such studies; the margin of" in sentence
     assert "runs of each variant" in sentence
     assert "no difference" not in sentence
 
@@ -471,8 +472,8 @@ def test_the_units_needed_are_those_of_the_test_that_decides(judged, role, words
     needed = stats.needed_n(sd, math.log(1.02), power=power, alpha=alpha)
     shown = math.expm1(stats.detectable_change(sd, 6, power=power, alpha=alpha))
     assert power_in_words(one) == (
-        f"in 8 of 10 such studies 6 runs each {words} {100 * shown:.3g} % or more; the "
-        f"margin of 2 % needs about {needed} runs of each variant"
+        f"6 runs each can {words} {100 * shown:.3g} % or more, in 8 of 10 such "
+        f"studies; the margin of 2 % needs about {needed} runs of each variant"
     )
 
 

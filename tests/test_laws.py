@@ -46,7 +46,8 @@ def units_of(question, base, new, *, blocks=False, step=math.nan):
         (
             question.key, question.device, "tcp", question.planned.metric.name,
             variant, f"{variant} {at}", str(at) if blocks else "",
-            2 * at + (place if at % 2 else 1 - place), value, math.nan, step, 1, "",
+            2 * at + (place if at % 2 else 1 - place), True, value, math.nan, step, 1,
+            "",
         )
         for place, (variant, side) in enumerate(
             (("baseline", base), ("patched", new))
@@ -208,8 +209,8 @@ def in_blocks(values, first="baseline"):
     rows = [
         (
             question.key, "router", "tcp", "throughput", variant, f"{variant} {block}",
-            str(block), 2 * block + place, values[2 * (block - 1) + place], math.nan,
-            math.nan, 1, "",
+            str(block), 2 * block + place, True, values[2 * (block - 1) + place],
+            math.nan, math.nan, 1, "",
         )
         for block in BLOCKS
         for place, variant in enumerate((first, second))

@@ -188,7 +188,7 @@ def sentence_of(finding: Finding) -> str:
     change = change_in_words(comparison) + _none_bound(finding)
     words = _WORDS.get(finding.role, _verdict_words)(finding, change)
     done = replication_in_words(comparison)
-    counted = f"such studies {done} " in words  # by ``power_in_words``
+    counted = f"{done} can " in words  # by ``power_in_words``
     tail = "" if counted else f", {done}"
     return f"{name}: {words}{tail}{_tails(finding)}."
 
@@ -427,9 +427,9 @@ def power_in_words(finding: Finding) -> str:
     needed = stats.needed_n(sd, finding.margin, paired=paired, power=power, alpha=alpha)
     shown = on_scale(comparison, smallest)
     return (
-        f"in {10 * POWER:.2g} of 10 such studies {replication_in_words(comparison)} "
-        f"{_SHOWN[goal]} {shown} or more; the margin of {finding.planned.margin.text} "
-        f"needs {_needed_in_words(comparison, needed)}"
+        f"{replication_in_words(comparison)} can {_SHOWN[goal]} {shown} or more, in "
+        f"{10 * POWER:.2g} of 10 such studies; the margin of "
+        f"{finding.planned.margin.text} needs {_needed_in_words(comparison, needed)}"
     )
 
 

@@ -6,6 +6,7 @@ a caveat tells it. ``cpu_softirq`` is ``soft``, absent where the tool adds it to
 system's time.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -177,8 +178,8 @@ def caveats(over: Mapping[str, Mapping[str, float]], present: object) -> list[Ca
 
 
 def _mean(weighted: Sequence[tuple[float, float]]) -> float:
-    total = sum(value * length for value, length in weighted)
-    return round(total / sum(length for _value, length in weighted), 9)
+    total = math.fsum(value * length for value, length in weighted)
+    return round(total / math.fsum(length for _value, length in weighted), 9)
 
 
 def _stolen(steal: float) -> Caveat:

@@ -14,6 +14,7 @@ they call and with what the tracer itself adds to every traced call (about 0.1 t
 without that of its traced callees, in ns, one stack per way to it.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -100,7 +101,7 @@ def load(raw: RawFile) -> Capture:
     for name, count in trace.calls.items():
         out.whole(f"calls:{name}", count)
     for name, times in trace.ended.items():
-        mean = sum(times) / len(times) / 1e6
+        mean = math.fsum(times) / len(times) / 1e6
         out.whole(f"call_time:{name}", mean, exposure=len(times))
     entries = _ENTRIES.search(raw.head)
     _doubts(out, trace, entries and (int(entries[1]), int(entries[2])))

@@ -163,10 +163,10 @@ class Reading:
         self, metric: str, value: float | None, spans: Sequence[tuple[float, float]]
     ) -> None:
         """Doubt a whole-run rate that its intervals (rate, seconds) do not bear out."""
-        seconds = sum(length for _rate, length in spans)
+        seconds = math.fsum(length for _rate, length in spans)
         if value is None or seconds <= 0:
             return
-        mean = sum(rate * length for rate, length in spans) / seconds
+        mean = math.fsum(rate * length for rate, length in spans) / seconds
         if abs(value - mean) > _MISMATCH * max(mean, 1.0):
             self.doubt(
                 "interval-mismatch",
@@ -182,10 +182,10 @@ def shares(rates: Sequence[float], labels: Mapping[str, str]) -> list[Measuremen
     Jain's index (Jain, Chiu and Hawe 1984), the smallest stream over the mean of all,
     and the part of the streams below ``STARVED`` of that mean (exposure: streams).
     """
-    count, total = len(rates), sum(rates)
+    count, total = len(rates), math.fsum(rates)
     if count < 2 or total == 0:
         return []
-    squares = sum(rate * rate for rate in rates)
+    squares = math.fsum(rate * rate for rate in rates)
     starved = sum(rate * count < STARVED * total for rate in rates)
     return [
         Measurement(

@@ -11,6 +11,7 @@ and the averages anew: then the averages printed are of one boot and not used. A
 that no metric comes from and that cannot be read is left out with a note.
 """
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -145,7 +146,7 @@ class Sheet:
     @property
     def seconds(self) -> float:
         """Length of all intervals."""
-        return sum(one.end_s - one.start_s for one in self.samples)
+        return math.fsum(one.end_s - one.start_s for one in self.samples)
 
     @property
     def names(self) -> list[str]:
@@ -166,9 +167,9 @@ class Sheet:
     def _mean(self, name: str) -> dict[str, float]:
         told = [one for one in self.samples if name in one.rows]
         weights = [one.end_s - one.start_s for one in told]
-        total = sum(weights) or 1.0
+        total = math.fsum(weights) or 1.0
         return {
-            column: sum(
+            column: math.fsum(
                 one.rows[name][column] * weight
                 for one, weight in zip(told, weights, strict=True)
             )
@@ -754,7 +755,7 @@ def _softirqs(sheet: Sheet, reading: Reading) -> None:
     rows = [row for name, row in over.items() if name != "all"]
     every = 0.0
     for column in sheet.columns:
-        count = sum([row[column] for row in rows]) * seconds
+        count = math.fsum(row[column] for row in rows) * seconds
         every += count
         label = {"softirq": column.removesuffix("/s")}
         reading.whole("softirqs", count, label)
