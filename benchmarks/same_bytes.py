@@ -10,10 +10,14 @@ cannot be tried here is said.
     python benchmarks/same_bytes.py --study veth/gro --only 'hash|locale'
     python benchmarks/same_bytes.py --python python3.12 --python /opt/py3.13/bin/python
 
-A Python that is named must have the locked packages (``requirements.lock``).
+A Python that is named must have the locked packages (``requirements.lock``) and be one
+in which patchstudy is installed; the code that runs is that of this folder. Where the
+lock has other versions for it (numpy, SciPy), a report names these: then results and
+text blocks are compared without the names of versions.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -292,6 +296,17 @@ def cluster(place: Path, *, wanted: bool) -> Iterator[str]:
 _ADDRESS: Final = re.compile(r'"address": "tcp://([^"]+)"')
 
 
+def without_versions(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Keep results and text blocks, without the versions that the results name."""
+    kept = {name: data for name, data in files.items() if name.endswith("report.txt")}
+    for name, data in files.items():
+        if name.endswith("report.json"):
+            content = json.loads(data)
+            del content["provenance"]["versions"]
+            kept[name] = json.dumps(content, indent=1).encode()
+    return kept
+
+
 def compared(given: argparse.Namespace, place: Path, scheduler: str) -> int:
     """Make the reports of every desk, print a line for each; return how many differ."""
     first: dict[str, bytes] = {}
@@ -307,8 +322,12 @@ def compared(given: argparse.Namespace, place: Path, scheduler: str) -> int:
         files = made(desk, tuple(given.study or STUDIES), spot)
         first = first or files
         told = differing(first, files)
+        same = f"{len(files)} files, the same bytes"
+        if told and desk.python not in {"", sys.executable}:
+            told = differing(*map(without_versions, (first, files)))
+            same = "the same results and texts; other versions of libraries are named"
         bad += bool(told)
-        same = "differ" if told else f"{len(files)} files, the same bytes"
+        same = "differ" if told else same
         print("\n  ".join([f"{desk.name:<24} {same}", *told]), flush=True)
         shutil.rmtree(spot)
     return bad
