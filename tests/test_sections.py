@@ -355,7 +355,10 @@ def test_no_section_claims_an_order_in_time_that_is_not_known(assessed):
     published, measured = assessed("bgmac/code-placement"), assessed("veth/txqueuelen")
     (vector,) = sections.all_runs(published)
     assert "in the order of the files, that in time is not known" in vector.caption
-    assert "in order of time" in sections.all_runs(measured)[0].caption
+    assert "bands" not in vector.caption
+    caption = sections.all_runs(measured)[0].caption
+    assert "in order of time" in caption
+    assert caption.endswith("of its variant, bands are blocks.")
     captions = [one.caption for one in sections.behind(published)]
     assert all("(their order in time is not known)" in one for one in captions)
     assert "in order of time" in sections.behind(measured)[0].caption

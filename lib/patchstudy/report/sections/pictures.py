@@ -69,11 +69,12 @@ def _runs_figures(
             unit=quantity.unit,
             variants=assessment.study.design.variants,
         )
+        bands = ", bands are blocks" if (table["block"] != "").any() else ""
         yield Vector(
             figures.to_svg(plot),
             _medians_in_words(table, quantity.unit, quantity.label),
             f"{quantity.label}: every {questions[0].unit} {_in_order(table)}; the line "
-            "is the median of its variant, bands are blocks.",
+            f"is the median of its variant{bands}.",
         )
 
 
