@@ -1,8 +1,10 @@
 """Feed the loaders mutated files: they may refuse, and never crash, hang or invent.
 
 Run: ``python benchmarks/fuzz.py --count 100000 --seed 1`` or ``--seconds 600``; with
-``--atheris`` (``pip install atheris``) coverage guides the mutations instead. The seeds
-are the golden files of the tests; the same numbers give the same inputs.
+``--atheris`` (``pip install atheris``) coverage guides the mutations instead; with
+``--kinds`` every value of a JSON file (at most ``--count`` of each) is put out of its
+kind, one after the other. The seeds are the golden files of the tests; the same numbers
+give the same inputs.
 
 Of each input it is demanded that nothing but ``CaptureError`` is raised, that it takes
 less than 2 seconds of CPU, that every value is finite and of a known metric, that every
@@ -11,6 +13,8 @@ value of an interval lies in time, and that a file without a digit gives no valu
 """
 
 import argparse
+import copy
+import json
 import math
 import random
 import re
@@ -20,8 +24,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from patchstudy import loaders
 from patchstudy.errors import CaptureError
@@ -40,6 +45,8 @@ PIECES: Final = (
     b"\0", b"\x1b[31m", "\u202e".encode(), b"<script>x</script>", b"\xff\xfe", b"\r",
     b'"', b"}", b"]", b",", b"\t\t\t", b"\n\n", b"%", b"+", b" " * 300,
 )  # fmt: skip
+#: What is put in the place of a value of JSON.
+KINDS: Final = ({}, [], None, True, "x", -1, math.inf, 0)
 _BEFORE_A_WORD: Final = re.compile(rb"[ ,:=\n\t/](?=.)", re.DOTALL)
 _BEHIND_A_WORD: Final = re.compile(rb"[ ,:=\n\t/}\]]")
 _DIGITS: Final = re.compile(rb"[0-9]+")
@@ -175,6 +182,49 @@ def mutated(data: bytes, dice: random.Random) -> bytes:
     return data
 
 
+# ---- JSON of other kinds ------------------------------------------------------------
+
+
+def of_other_kinds(paths: list[Path], most: int) -> Iterator[tuple[str, bytes]]:
+    """Yield JSON files with one value put out of its kind, for up to so many values."""
+    for path in paths:
+        documents = _documents(path)
+        for place in islice(_places(documents), most):
+            for value in KINDS:
+                changed = copy.deepcopy(documents)
+                inner = changed
+                for key in place[:-1]:
+                    inner = inner[key]
+                inner[place[-1]] = value
+                yield path.name, "\n".join(map(json.dumps, changed)).encode()
+
+
+def _documents(path: Path) -> list[Any]:
+    """Return the JSON of a file, or of each of its lines; none where it is no JSON."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        pass
+    try:
+        lines = text.splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+    except ValueError:
+        return []
+
+
+def _places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401
+    """Yield where a value stands and all in it; of a list the first two."""
+    if before:
+        yield before
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _places(one, (*before, key))
+    elif isinstance(value, list):
+        for at, one in enumerate(value[:2]):
+            yield from _places(one, (*before, at))
+
+
 # ---- demands ------------------------------------------------------------------------
 
 
@@ -249,6 +299,17 @@ def run(
     return tallies
 
 
+def other_kinds(paths: list[Path], *, most: int) -> list[str]:
+    """Try JSON files with one value out of its kind; return what is wrong."""
+    signal.signal(signal.SIGVTALRM, _too_slow)
+    found = {
+        f"{name}: {problem}": None
+        for name, data in of_other_kinds(paths, most)
+        if (problem := tried(name, data, Tally()))
+    }
+    return list(found)
+
+
 def _too_slow(*_: object) -> None:
     raise TooSlowError
 
@@ -294,8 +355,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tool", default="", help="files of one tool only")
     parser.add_argument("--atheris", action="store_true")
+    parser.add_argument(
+        "--kinds", action="store_true", help="JSON values of other kinds"
+    )
     told = parser.parse_args()
     paths = seeds(told.tool)
+    if told.kinds:
+        problems = other_kinds(paths, most=told.count)
+        print("\n".join(problems) or "no value of another kind did any harm")
+        return 1 if problems else 0
     if told.atheris:
         guided(paths, told.seconds)
         return 0

@@ -30,6 +30,20 @@ def test_no_mutated_file_crashes_hangs_or_gives_what_cannot_be():
     assert [line for one in tallies.values() for line in one.failures] == []
 
 
+def test_a_json_value_of_another_kind_is_read_or_refused():
+    assert len(list(fuzz.of_other_kinds(fuzz.seeds("mpstat"), most=20))) > 300
+    assert fuzz.other_kinds(fuzz.seeds(), most=30) == []
+
+
+def test_a_value_of_another_kind_that_does_harm_is_told(monkeypatch):
+    def load_raw(raw):
+        raise TypeError("unhashable type: 'dict'")
+
+    monkeypatch.setattr(fuzz.loaders, "load_raw", load_raw)
+    (first, *_others) = fuzz.other_kinds(fuzz.seeds("nstat"), most=1)
+    assert first.endswith("TypeError: unhashable type: 'dict'")
+
+
 def test_the_same_seed_makes_the_same_inputs():
     paths = fuzz.seeds("ping")
     one, other = (

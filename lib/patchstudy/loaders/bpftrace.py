@@ -193,7 +193,7 @@ def _document(raw: RawFile, maps: _Maps, line: str, number: int) -> None:
         problem = f"not JSON ({error}); was it cut short?"
         raise CaptureError(raw.path, problem, where=str(number)) from error
     data = found.get("data") if isinstance(found, dict) else None
-    kind = found.get("type") if isinstance(found, dict) else None
+    kind = str(found.get("type")) if isinstance(found, dict) else None
     if kind in {"printf", "time", "cat", "join", "syscall"}:
         maps.printed += 1
     if kind == "lost_events" and isinstance(data, dict):

@@ -107,5 +107,5 @@ def _of_object(raw: RawFile, name: str, states: object) -> _Feature:
     return _Feature(
         state="on" if active else "off",
         fixed=fixed is True,
-        requested=fixed is not True and requested not in {active, None},
+        requested=fixed is not True and requested is (not active),
     )

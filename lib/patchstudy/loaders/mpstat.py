@@ -214,7 +214,7 @@ def _interrupt_rates(
 ) -> Iterator[tuple[str, float]]:
     """Yield the rate of all interrupts, without a name, and of each softirq by CPU."""
     for row in _rows(record, "sum-interrupts"):
-        if row.get("cpu") in {"all", "-1"}:
+        if str(row.get("cpu")) in {"all", "-1"}:
             yield "", _rate(raw, row.get("intr"))
     for row in _rows(record, "soft-interrupts"):
         for kind in _rows(row, "intr"):
@@ -329,7 +329,7 @@ def _shares(raw: RawFile, row: object, where: str) -> tuple[str, dict[str, float
 def _facts(host: dict[str, object]) -> Iterator[tuple[str, object]]:
     """Yield what the header says of the machine."""
     for key in ("nodename", "sysname", "release", "machine"):
-        if host.get(key) not in {None, "(none)"}:
+        if isinstance(host.get(key), str) and host[key] != "(none)":
             yield key, host[key]
     if isinstance(host.get("number-of-cpus"), int):
         yield "number_of_cpus", host["number-of-cpus"]

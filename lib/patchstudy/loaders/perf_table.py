@@ -78,6 +78,10 @@ def sections(raw: RawFile) -> Iterator[Section]:
         yield table.section
 
 
+#: More columns than perf has sort keys: a ruler of that many is none.
+_MOST_COLUMNS: Final = 200
+
+
 class _Table:
     """The table that is being read, and where its columns are."""
 
@@ -111,8 +115,10 @@ class _Table:
                 names = line[1:].split(self._separator)
                 section.columns = tuple(map(str.strip, names))
         elif line.startswith("# ..") and self._header:
-            self._spans = [one.span() for one in re.finditer(r"\.+", line)]
-            section.columns = self._cells(self._header)
+            spans = [one.span() for one in re.finditer(r"\.+", line)]
+            if len(spans) <= _MOST_COLUMNS:
+                self._spans = spans
+                section.columns = self._cells(self._header)
 
     def _cells(self, line: str) -> tuple[str, ...]:
         ends = [*(end for _start, end in self._spans[:-1]), None]

@@ -253,7 +253,7 @@ def _order(told: Mapping[str, Any]) -> str:
 def _header(host: Mapping[str, Any]) -> dict[str, str]:
     names = {"nodename": "nodename", "release": "release", "machine": "machine"}
     header = {key: str(host[name]) for key, name in names.items() if name in host}
-    if isinstance(host.get("number-of-cpus"), int):
+    if str(host.get("number-of-cpus")).isdecimal():
         header["cpus"] = str(host["number-of-cpus"])
     return header
 
