@@ -115,6 +115,8 @@ FOUND = {
     b"Samples,Command,Symbol\n 26.17% , " + b"9" * 400 + b",a,[k] f\n",
     "perf stat, a value with two points":
         b"0.2 S0,1,1,212.81,msec,cpu-clock,1,100,00\n",
+    "trex, a rate many times": b"Starting TRex Tr\n{" + b'"rx_pps":1, ' * 16_000
+    + b"\n",
     "drops without digits": b"dropwatch> start\nx drops at tcp_v_rcv+a (xffff) [s]\n",
 }  # fmt: skip
 

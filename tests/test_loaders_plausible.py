@@ -44,6 +44,14 @@ def test_a_number_that_cannot_be_is_an_error_with_its_cause(metric, value, probl
         checked(capture(metric, value))
 
 
+@pytest.mark.parametrize("beside", [math.inf, math.nan, -1.0, 10**400])
+@pytest.mark.parametrize("name", ["exposure", "resolution"])
+def test_what_stands_beside_a_number_can_be_too(name, beside):
+    with pytest.raises(CaptureError, match="a count or a last digit that is no number"):
+        checked(capture("drops", 1.0, **{name: beside}))
+    assert checked(capture("drops", 1.0, **{name: 5.0}))
+
+
 @pytest.mark.parametrize(
     ("start_s", "end_s"),
     [(0.5, math.inf), (0.5, math.nan), (-math.inf, 1.0), (2.0, 2.0), (3.0, 2.0)],

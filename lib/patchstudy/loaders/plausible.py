@@ -45,6 +45,10 @@ def checked(capture: Capture) -> Capture:
     for one in capture.measurements:
         if not 0 <= one.value <= _MOST.get(one.metric, _LARGEST):
             _check(capture, one)
+        for beside in (one.exposure, one.resolution):
+            if beside is not None and not 0 <= beside <= _LARGEST:
+                problem = "is told of a count or a last digit that is no number"
+                raise _impossible(capture, one, f"{problem}; is the file damaged?")
         start_s, end_s = one.start_s, one.end_s or 0.0
         if start_s is not None and not -_LARGEST <= start_s < end_s <= _LARGEST:
             raise _impossible(capture, one, "lies nowhere in time; is it damaged?")

@@ -43,7 +43,8 @@ SOURCES: Final = {
 }
 _OPENING: Final = re.compile(r'\{\s*"(?:\d{1,3}|total|global|flow_stats|latency)"\s*:')
 _KEYS: Final = re.compile(r'"(?:opackets|ipackets|rx_bps_L1|tx_bps_L1)"\s*:')
-_FLAT: Final = re.compile(r'\{[^{}]*"rx_pps"\s*:[^{}]*"tx_pps"\s*:[^{}]*\}')
+_FLAT: Final = re.compile(r"\{[^{}]*+\}")
+_RATES: Final = ('"rx_pps"', '"tx_pps"')
 _STARTED: Final = re.compile(
     r"^(\d{4}-\d\d-\d\dT[\d:]{8}Z) .*Starting TRex", re.MULTILINE
 )
@@ -54,8 +55,8 @@ def sniff(raw: RawFile) -> bool:
     """Say whether the text holds an object of TRex's statistics."""
     if _OPENING.search(raw.head) and _KEYS.search(raw.head):
         return True
-    flat = _FLAT.search(raw.head)
-    return bool(flat and '"rx_drop_bps"' in flat[0]) or "Starting TRex Tr" in raw.head
+    flat = next(_flat_texts(raw.head), "")
+    return '"rx_drop_bps"' in flat or "Starting TRex Tr" in raw.head
 
 
 def load(raw: RawFile) -> Capture:
@@ -71,11 +72,18 @@ def load(raw: RawFile) -> Capture:
     return together([_capture(raw, stats) for stats in _objects(raw)])
 
 
+def _flat_texts(text: str) -> Iterator[str]:
+    """Yield what stands in braces without others in it, and names both rates."""
+    for match in _FLAT.finditer(text):
+        if all(name in match[0] for name in _RATES):
+            yield match[0]
+
+
 def _flat(raw: RawFile) -> Iterator[dict[str, object]]:
     """Yield the flat objects that the wrapper snafu logs."""
-    for match in _FLAT.finditer(_NOT_A_NUMBER.sub(r"\1null", raw.text)):
+    for text in _flat_texts(_NOT_A_NUMBER.sub(r"\1null", raw.text)):
         try:
-            yield json.loads(match[0])
+            yield json.loads(text)
         except ValueError as error:
             raise CaptureError(
                 raw.path, f"not the JSON of TRex's wrapper ({error})"
