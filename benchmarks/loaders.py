@@ -29,6 +29,7 @@ from statistics import median
 from typing import Any
 
 from patchstudy import loaders
+from patchstudy.errors import CaptureError
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden" / "loaders"
@@ -164,13 +165,21 @@ def of_system(folder: Path) -> Iterator[str]:
         yield f"{name}, {len(text)} byte: {versus(path, parser, jc)}"
     shared = ROOT.parent / "shared" / "corpus" / "sys"
     place = (shared if shared.is_dir() else GOLDEN) / "mpstat"
-    texts = [one for one in sorted(place.glob("*.txt")) if _reads(one)]
+    texts, left = [], []
+    for one in sorted(place.glob("*.txt")):
+        why = _left_out(one)
+        if why:
+            left.append(f"{one.name} ({why})")
+        else:
+            texts.append(one)
     together = ratio(
         lambda: [loaders.load(one) for one in texts],
         lambda: [_jc_reads(one) for one in texts],
     )
     size = sum(one.stat().st_size for one in texts)
     yield f"{len(texts)} texts of mpstat, {size} byte together: {together:.2f} x"
+    if left:
+        yield f"not among them: {', '.join(left)}"
 
 
 def _jc_reads(path: Path) -> object:
@@ -179,13 +188,16 @@ def _jc_reads(path: Path) -> object:
     return jc.parse("mpstat", path.read_text(encoding="utf-8"), quiet=True)
 
 
-def _reads(path: Path) -> bool:
-    """Say whether jc and we both read a text, or only one of us does."""
+def _left_out(path: Path) -> str:
+    """Say why a text can't be compared; nothing where jc and we both read it."""
     try:
         loaders.load(path)
-        return bool(_jc_reads(path))
-    except Exception:  # jc raises whatever it meets
-        return False
+    except CaptureError as error:
+        return f"we: {error.problem}"
+    try:
+        return "" if _jc_reads(path) else "jc reads nothing of it"
+    except Exception as error:  # jc raises whatever it meets
+        return f"jc: {type(error).__name__}"
 
 
 def versus(path: Path, parser: str | None, jc: Any) -> str:  # noqa: ANN401
