@@ -160,7 +160,7 @@ def _slow(study):
         if any(x.metric == "throughput" for x in one.capture.measurements)
     )
     slow = tuple(
-        replace(one, value=80e6) if one.metric == "throughput" else one
+        one._replace(value=80e6) if one.metric == "throughput" else one
         for one in source.capture.measurements
     )
     return replace(source, capture=replace(source.capture, measurements=slow))

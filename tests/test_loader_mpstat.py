@@ -301,7 +301,7 @@ def test_a_file_of_a_killed_mpstat_is_read_quickly_too(path, monkeypatch):
 
 def alike(capture: Capture) -> list[Measurement]:
     """Return the measurements without their last digit, which zeros do not show."""
-    return [replace(one, resolution=None) for one in capture.measurements]
+    return [one._replace(resolution=None) for one in capture.measurements]
 
 
 PLAIN = (

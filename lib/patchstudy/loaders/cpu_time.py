@@ -70,7 +70,7 @@ def _shares(ticks: _Ticks) -> Iterator[Measurement]:
     yield from busy.values()
     busiest = _busiest(list(busy.values()))
     if busiest is not None:
-        yield replace(busiest, metric="cpu_busy_max", labels={})
+        yield busiest._replace(metric="cpu_busy_max", labels={})
     machine = ticks[TIME].get("")
     if machine is not None and "" in ticks[SOFTIRQ]:
         share = ticks[SOFTIRQ][""] / machine

@@ -60,7 +60,7 @@ def agreed(maps: Sequence[Mapping[str, _Value]]) -> dict[str, _Value | None]:
 
 def _labelled(measurement: Measurement, document: str) -> Measurement:
     labels = {**measurement.labels, "document": document}
-    return replace(measurement, labels=labels)
+    return measurement._replace(labels=labels)
 
 
 def _several(count: int) -> Caveat:

@@ -488,8 +488,8 @@ def _spans(sums: list[dict[str, object]]) -> _Spans:
         return _spans_of_some(sums)
     starts, ends, sizes, lengths = columns
     return _Spans(
-        starts=[float(start) for start in starts],
-        ends=[float(end) for end in ends],
+        starts=list(map(float, starts)),
+        ends=list(map(float, ends)),
         rates=[size * 8 / length for size, length in zip(sizes, lengths, strict=True)],
         size=float(sum(sizes)),
         seconds=float(sum(lengths)),
@@ -837,7 +837,7 @@ def _compare_with_intervals(flow: _Flow, found: _Found) -> None:
 
 def _found_value(found: _Found, metric: str, flow: _Flow) -> float | None:
     """Return the whole-run value of one direction, if it was found."""
-    for one in found.measurements:
+    for one in reversed(found.measurements):  # the intervals stand first
         if one.metric == metric and one.start_s is None and one.labels == flow.labels:
             return one.value
     return None

@@ -126,7 +126,7 @@ def _with_zeros(
 ) -> _Readings:
     """Add a 0 for every such counter that only the other snapshot has."""
     absent = {
-        key: replace(other[key], value=0)
+        key: other[key]._replace(value=0)
         for key in other
         if key not in readings and omitted.fullmatch(key[0])
     }
@@ -178,7 +178,7 @@ def _measurement(
     exposure = None
     if old.exposure is not None and new.exposure is not None:
         exposure = _delta(old.exposure, new.exposure, bits).value
-    yield replace(new, value=delta.value, exposure=exposure)
+    yield new._replace(value=delta.value, exposure=exposure)
 
 
 def _caveats(deltas: Mapping[_Key, _Delta], one_sided: set[_Key]) -> Iterator[Caveat]:

@@ -221,7 +221,7 @@ def _capture(table: "pa.Table", path: Path) -> Capture:
     ]
     made = {
         "path": path,
-        "measurements": tuple(Measurement(**one) for one in told["measurements"]),
+        "measurements": tuple(Measurement(*one) for one in told["measurements"]),
         "profiles": tuple(profiles),
         "durations": tuple(durations),
         "caveats": tuple(caveats),

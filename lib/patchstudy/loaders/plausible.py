@@ -43,17 +43,16 @@ def checked(capture: Capture) -> Capture:
     """
     link = _link(capture)
     for one in capture.measurements:
-        if not 0 <= one.value <= _MOST.get(one.metric, _LARGEST):
+        metric, value, start_s, end_s, _labels, exposure, resolution = one
+        if not 0 <= value <= _MOST.get(metric, _LARGEST):
             _check(capture, one)
-        for beside in (one.exposure, one.resolution):
-            if beside is not None and not 0 <= beside <= _LARGEST:
-                problem = "is told of a count or a last digit that is no number"
-                raise _impossible(capture, one, f"{problem}; is the file damaged?")
-        start_s, end_s = one.start_s, one.end_s or 0.0
-        if start_s is not None and not -_LARGEST <= start_s < end_s <= _LARGEST:
+        if exposure is not None or resolution is not None:
+            _check_beside(capture, one)
+        if start_s is None:
+            if link and metric in _PAYLOAD:
+                _check_link(capture, one, link)
+        elif end_s is None or not -_LARGEST <= start_s < end_s <= _LARGEST:
             raise _impossible(capture, one, "lies nowhere in time; is it damaged?")
-        if link and one.start_s is None and one.metric in _PAYLOAD:
-            _check_link(capture, one, link)
     return capture
 
 
@@ -70,6 +69,13 @@ def _check(capture: Capture, one: Measurement) -> None:
         problem = "is above 10 Tbit/s; a wrong unit, or a run of no length?"
     if problem:
         raise _impossible(capture, one, problem)
+
+
+def _check_beside(capture: Capture, one: Measurement) -> None:
+    for beside in (one.exposure, one.resolution):
+        if beside is not None and not 0 <= beside <= _LARGEST:
+            problem = "is told of a count or a last digit that is no number"
+            raise _impossible(capture, one, f"{problem}; is the file damaged?")
 
 
 def _check_link(capture: Capture, one: Measurement, link: float) -> None:

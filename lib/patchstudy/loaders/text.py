@@ -76,7 +76,7 @@ def of_whole_letters(raw: RawFile) -> RawFile:
     data = raw.data
     if data[:2] in _WIDE and r"\u" in raw.text:
         data = raw.text.encode()
-    if not _HALF.search(data):
+    if b"\\" not in data or not _HALF.search(data):  # most files have no escape
         return raw
     data = _LETTER.sub(lambda found: found[1] or rb"\ufffd", data)
     return RawFile(path=raw.path, data=data, digest=raw.digest)

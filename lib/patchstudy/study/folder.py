@@ -742,8 +742,8 @@ def _part(capture: Capture, rows: list[int], factors: set[str]) -> Capture:
     return replace(
         capture,
         measurements=tuple(
-            replace(
-                one, labels={k: v for k, v in one.labels.items() if k not in factors}
+            one._replace(
+                labels={k: v for k, v in one.labels.items() if k not in factors}
             )
             for one in chosen
         ),

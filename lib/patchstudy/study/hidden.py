@@ -274,7 +274,7 @@ def _hidden_profile(one: Profile, rename: Callable[[Any], Any]) -> Profile:
 
 def _relabelled(one: Measurement, rename: Callable[[Any], Any]) -> Measurement:
     labels = rename(one.labels)
-    return one if labels == one.labels else replace(one, labels=labels)
+    return one if labels == one.labels else one._replace(labels=labels)
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - JSON
