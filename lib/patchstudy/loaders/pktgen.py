@@ -43,7 +43,9 @@ _RATE: Final = re.compile(
 _OTHER: Final = re.compile(r"^\s*Result: (?!OK: \d)(.*\S)")
 _PARAMS: Final = re.compile(r"^\s*Params:(?: count (\d{1,15}) +min_pkt_size: (\d+))?")
 _SOFAR: Final = re.compile(r"^\s*pkts-sofar: (\d{1,15})")
-_IMIX: Final = re.compile(r"^\s*imix_size_counts: ((?:\d{1,9},\d{1,18} ?)+)")
+_IMIX: Final = re.compile(
+    r"^\s*imix_size_counts: ((?:\d{1,9},\d{1,18} ?)+)", re.MULTILINE
+)
 
 
 def sniff(raw: RawFile) -> bool:
@@ -72,7 +74,7 @@ class _Result:
     rate: tuple[int, int] | None = None
     error: Fault | None = None
 
-    def found(self, pattern: str) -> str | None:
+    def found(self, pattern: str | re.Pattern[str]) -> str | None:
         match = re.search(pattern, "\n".join(self.lines))
         return match[1] if match else None
 
@@ -162,7 +164,7 @@ def _check_bits(result: _Result, bits: int, seconds: float, reading: Reading) ->
 
 def _mix(result: _Result) -> float | None:
     """Return the mean size of the packets that IMIX sent."""
-    counts = result.found(r"imix_size_counts: ((?:\d{1,9},\d{1,18} ?)+)")
+    counts = result.found(_IMIX)
     if counts is None:
         return None
     pairs = [[int(one) for one in pair.split(",")] for pair in counts.split()]
