@@ -66,6 +66,7 @@ def unit_table(
             "unit": f"run-{number:02}",
             "block": f"boot-{number // 4}",
             "order": number + 1,
+            "timed": True,
             "value": 118e6 + 1e6 * number,
             "exposure": np.nan,
         }
@@ -411,6 +412,14 @@ def test_intervals_end_where_the_table_says():
     axes = drawn(figures.forest(table)).axes[0]
     assert segments(axes) == [(5.6, 6.1), (-4.5, 2.0)]
     np.testing.assert_allclose(dots_of(axes), [5.9, -3.0])
+
+
+def test_no_interval_flattens_the_others_but_one_alone_is_whole():
+    wide = {"change": 1.0, "low": -50.0, "high": 52.0, "margin": 3.0}
+    alone = drawn(figures.forest(changes(wide))).axes[0]
+    assert segments(alone) == [(-50.0, 52.0)]
+    beside = drawn(figures.forest(changes({}, wide))).axes[0]
+    assert max(end for _, end in segments(beside)) < 30
 
 
 def dots_of(axes):

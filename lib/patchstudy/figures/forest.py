@@ -128,12 +128,14 @@ def _clipped(table: pd.DataFrame) -> pd.DataFrame:
 def _limits(rows: pd.DataFrame) -> tuple[float, float]:
     """Limits with zero, margins and noise in sight; no interval may flatten the rest.
 
-    Ends of intervals count as far as three times the largest change or margin.
+    Ends of intervals count as far as three times the largest change or margin; an
+    interval that is alone, twenty times.
     """
     both = [sign * rows[name] for name in ("margin", "noise") for sign in (1, -1)]
     points = np.concatenate([rows["change"], *both, [0.0]])
     points = points[np.isfinite(points)]
-    far = 3 * float(np.abs(points).max()) or np.inf
+    reach = 3 if len(rows) > 1 else 20
+    far = reach * float(np.abs(points).max()) or np.inf
     ends = rows[["low", "high"]].to_numpy().ravel()
     ends = np.clip(ends[np.isfinite(ends)], -far, far)
     known = np.concatenate([points, ends])

@@ -14,7 +14,8 @@ from matplotlib.patches import Patch
 from patchstudy.figures import theme
 
 _COLUMNS: Final = (
-    "device", "workload", "metric", "variant", "unit", "block", "order", "value",
+    "device", "workload", "metric", "variant", "unit", "block", "order", "timed",
+    "value",
 )  # fmt: skip
 
 
@@ -67,15 +68,16 @@ def runs(
             color=so.Nominal([looks[one].color for one in names], order=names),
             marker=so.Nominal([looks[one].marker for one in names], order=names),
         )
-        .label(x=order_label(table), y=theme.quantity(label, shown))
+        .label(x=_order_label(table), y=theme.quantity(label, shown))
     )
     return theme.dressed(plot, height=_height(table, wide))
 
 
-def order_label(units: pd.DataFrame) -> str:
+def _order_label(units: pd.DataFrame) -> str:
     """Say what the order of the units is: that in time, where every file tells it."""
-    timed = "timed" not in units or units["timed"].all()
-    return "Order in time" if timed else "Order of the files; that in time is not known"
+    if units["timed"].all():
+        return "Order in time"
+    return "Order of the files; that in time is not known"
 
 
 def _require_once(units: pd.DataFrame) -> None:

@@ -129,7 +129,7 @@ def places(spans: Sequence[Span]) -> list[Places]:
     """Put changes onto lines whose zero is in one place; each axis has its own scale.
 
     No interval flattens the others: ends count as far as three times the largest
-    change or margin of their axis.
+    change or margin of their axis, that of an interval alone on its axis twenty times.
     """
     limits = {
         axis: _limits([one for one in spans if one.axis == axis])
@@ -141,7 +141,8 @@ def places(spans: Sequence[Span]) -> list[Places]:
 
 def _limits(spans: Sequence[Span]) -> tuple[float, float]:
     known = [abs(x) for one in spans for x in (one.value, one.margin, one.noise)]
-    far = 3 * max((x for x in known if math.isfinite(x)), default=0.0) or math.inf
+    reach = 3 if len(spans) > 1 else 20
+    far = reach * max((x for x in known if math.isfinite(x)), default=0.0) or math.inf
     ends = [x for one in spans for x in (one.low, one.high)]
     ends += [
         sign * x for one in spans for x in (one.margin, one.noise) for sign in _BOTH

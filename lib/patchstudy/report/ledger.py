@@ -145,11 +145,17 @@ def _table(
         Column("Order", "right"), Column("Variant"), Column("Block"), Column("Run"),
         *(Column(name, "right") for name in names), Column("Raw files, sha256"),
     )  # fmt: skip
-    timed = all(one.timed for one in members)
-    known = "in order of time" if timed else "(their order in time is not known)"
+    known = in_order(timed=all(one.timed for one in members))
     caption = f"{workload} on {device}: {len(members)} runs {known}"
     name = anchor(assessment, device, workload)
     return Table(columns, rows, caption, name=name, folded=True)
+
+
+def in_order(*, timed: bool) -> str:
+    """Say how runs are ordered: in time only where every file tells when."""
+    if timed:
+        return "in order of time"
+    return "in the order of the files, that in time is not known"
 
 
 def _values(one: Line, units: Mapping[str, tuple[float, str]]) -> Iterable[str]:

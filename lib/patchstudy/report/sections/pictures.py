@@ -8,6 +8,7 @@ from patchstudy import figures
 from patchstudy.findings import Assessment
 from patchstudy.metrics import metric
 from patchstudy.report import figure_tables
+from patchstudy.report.ledger import in_order
 from patchstudy.report.sections.cells import Part, level_of
 from patchstudy.report.table import Note, Vector
 from patchstudy.study import Role
@@ -20,7 +21,7 @@ def forest(assessment: Assessment) -> Part:
     """Every declared change with its interval against its margin."""
     chosen = figure_tables.declared(assessment)
     if not chosen:
-        return Note("caveat", "Nothing could be compared.")
+        return Note("empty", "Nothing could be compared.")
     rows = figure_tables.forest_rows(assessment)
     alt = " ".join(one.sentence for one in chosen)
     return Vector(
@@ -89,9 +90,7 @@ def _medians_in_words(table: pd.DataFrame, unit: str, label: str) -> str:
 
 
 def _in_order(units: pd.DataFrame) -> str:
-    if units["timed"].all():
-        return "in order of time"
-    return "in the order of the files, that in time is not known"
+    return in_order(timed=bool(units["timed"].all()))
 
 
 def course(assessment: Assessment) -> tuple[Part, ...]:
