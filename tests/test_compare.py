@@ -260,7 +260,7 @@ def test_a_block_without_both_variants_is_told_and_not_counted(one, turns):
     finding = one(rows, 'block = "block"\n' + RATE)
     caveats = {caveat.code: caveat for caveat in finding.comparison.caveats}
     assert finding.comparison.blocks == 3
-    assert "1 unit(s) lie in no block" in caveats["unmatched-block"].text
+    assert "both variants: 1 unit" in caveats["unmatched-block"].text
     assert "(block 04)" in caveats["unmatched-block"].text
 
 

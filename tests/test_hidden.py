@@ -185,5 +185,5 @@ def test_no_file_of_a_redacted_report_holds_a_secret(study, tmp_path):
     content = json.loads((out / "driver/patch/report.json").read_text())
     assert content["provenance"]["hidden_names"] == 6
     html = (out / "driver/patch/report.html").read_text(encoding="utf-8")
-    assert "6 name(s) of hosts or users" in html
+    assert "addresses, of the raw files: 6 replaced" in html
     assert {path: path.read_bytes() for path in raw} == raw

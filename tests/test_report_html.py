@@ -274,6 +274,18 @@ def test_words_before_nothing_are_left_out_with_it():
     assert "No tool printed" not in html
 
 
+def test_a_section_that_begins_with_nothing_keeps_that_line_only():
+    html = page(
+        new_markdown_cell("## Why\n\nProfiles say it."),
+        cell(Note("empty", "No profile.")),
+        new_markdown_cell("Every counter."),
+        cell(TABLE),
+    )
+    assert "Profiles say it." not in html
+    assert 'Why</h2>\n<p class="note empty">No profile.</p>' in html
+    assert "Every counter." in html
+
+
 def test_changes_and_guards_are_read_back_and_drawn():
     change = Interval(
         mood="good", what="Throughput", where="tcp on a", values="20 to 21 Mbit/s",

@@ -77,6 +77,13 @@ def test_a_row_of_another_length_is_refused():
         Table((Column("a"), Column("b")), (("1",),), "")
 
 
+def test_columns_without_a_word_can_be_left_out():
+    columns = tuple(map(Column, ("Name", "Value", "Note")))
+    table = Table(columns, (("a", "-", "-"), ("-", "-", "1")), "x").without_blanks()
+    assert [one.name for one in table.columns] == ["Name", "Note"]
+    assert table.rows == (("a", "-"), ("-", "1"))
+
+
 def test_a_kind_is_a_word():
     with pytest.raises(ValueError, match=r"kind 'accept \(below' is not a lower-case"):
         Note("accept (below", "Accept")

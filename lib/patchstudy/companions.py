@@ -19,6 +19,8 @@ Values = npt.NDArray[np.float64]
 
 #: Fewest units of a variant from which outliers are looked for, as the checks do.
 OUTLIER_LEAST: Final = 4
+#: Why rates are not compared where one of them is zero.
+NO_EVENT: Final = "no event in a variant"
 #: Fewest units of each variant for a test of the spread (STATISTICS 3.6).
 SPREAD_LEAST: Final = 5
 
@@ -167,7 +169,7 @@ def counted(base: pd.DataFrame, new: pd.DataFrame, confidence: float) -> Counted
     found = (stats.dispersion(k_base, t_base), stats.dispersion(k_new, t_new))
     why_not = ""
     if None in found:
-        why_not = "no event in a variant"
+        why_not = NO_EVENT
     elif not (stats.poisson_fits(k_base, t_base) and stats.poisson_fits(k_new, t_new)):
         why_not = "bursts"
     if why_not:

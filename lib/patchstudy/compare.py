@@ -24,7 +24,7 @@ from patchstudy.noise import Bank, Borrowed, Noise
 from patchstudy.records import Caveat, Severity
 from patchstudy.study import Design, Margin, Planned, Role, is_published
 from patchstudy.tables import UNIT_COLUMNS, UNIT_GRAIN, Question
-from patchstudy.units import for_people, with_interval
+from patchstudy.units import count_of, for_people, with_interval
 
 #: Sensitivity note: the mean-based and the rank-based p disagree (STATISTICS 3.3).
 SENSITIVE_LOW: Final = 0.05
@@ -533,8 +533,8 @@ def _unmatched(blocks: Sequence[str], count: int) -> tuple[Caveat, ...]:
         Caveat(
             code="unmatched-block",
             severity=Severity.DOUBT,
-            text=f"{count} unit(s) lie in no block with both variants{named} and do "
-            "not enter the paired interval",
+            text=f"outside every block with both variants: {count_of(count, 'unit')}"
+            f"{named}; not in the paired interval",
             todo="measure both variants in every block",
         ),
     )

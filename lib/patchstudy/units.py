@@ -148,6 +148,11 @@ def significant(value: float, *, digits: int = 4) -> str:
     return text.rstrip(".")
 
 
+def count_of(number: int, noun: str) -> str:
+    """Write how many there are: ``1 run``, ``3 runs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def with_interval(
     value: float, low: float, high: float, *, floor: float = -math.inf
 ) -> tuple[str, str, str]:

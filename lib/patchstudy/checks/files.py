@@ -14,6 +14,7 @@ from patchstudy.errors import printable
 from patchstudy.metrics import METRICS
 from patchstudy.records import Caveat, Severity
 from patchstudy.study import Role, Run
+from patchstudy.units import count_of
 
 
 def missing_files(found: Material) -> Iterator[Doubt]:
@@ -63,7 +64,8 @@ def leftovers(found: Material) -> Iterator[Doubt]:
         if not one.broken:
             reasons.setdefault(one.reason, []).append(one.path)
     for reason, paths in reasons.items():
-        text = printable(f"{len(paths)} file(s) not used: {reason} ({some(paths)})")
+        files = count_of(len(paths), "file")
+        text = printable(f"{files} not used: {reason} ({some(paths)})")
         yield Doubt(caveat=Caveat(code="not-used", severity=Severity.NOTE, text=text))
 
 
@@ -123,7 +125,7 @@ def profile_runs(found: Material) -> Iterator[Doubt]:
             apart.setdefault((run.device, run.workload), []).append(run.name)
     for (device, workload), names in apart.items():
         text = (
-            f"{len(names)} profile run(s) kept apart from the measured ones: "
+            f"{count_of(len(names), 'profile run')} kept apart from the measured ones: "
             "a probe slows what it watches"
         )
         yield Doubt(
@@ -154,7 +156,7 @@ def unanswered(found: Material) -> Iterator[Doubt]:
         if question.problem and question.role is not Role.DIAGNOSTIC:
             yield doubt_about(
                 question, "no-number", Severity.DOUBT,
-                f"{question.planned.metric.name} has no value here: {question.problem}",
+                f"no number here: {question.problem}",
                 "measure it, or name the workload and the labels in study.toml",
             )  # fmt: skip
 

@@ -10,6 +10,7 @@ from patchstudy import stats
 from patchstudy.checks.doubts import Doubt, Material, cells, doubt_about, some
 from patchstudy.records import Caveat, Severity
 from patchstudy.turns import order_of
+from patchstudy.units import count_of
 
 #: Units per variant from which the boot-to-boot spread is believed (STATISTICS 3.7).
 ENOUGH_UNITS: Final = 5
@@ -27,7 +28,7 @@ def replication(found: Material) -> Iterator[Doubt]:
         if 0 < min(counts) < 3:
             yield doubt_about(
                 question, "few-units", Severity.DOUBT,
-                f"only {min(counts)} {question.unit}(s) in a variant",
+                f"only {count_of(min(counts), question.unit)} in a variant",
                 f"measure at least {ENOUGH_UNITS} of each",
             )  # fmt: skip
     yield from _one_boot(found)

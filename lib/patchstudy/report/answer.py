@@ -429,7 +429,8 @@ def once(doubts: Iterable[Doubt]) -> tuple[Told, ...]:
         caveat = one.caveat
         weight = caveat.severity
         weight = Severity.DOUBT if caveat.code in _TOLD else weight
-        metric = one.question.rsplit("/", 1)[-1]
+        metric = one.question.removeprefix(f"{one.device}/{one.workload}/")
+        metric = metric.replace("[", " [", 1)
         key = (str(weight), metric, caveat.text, caveat.todo)
         where = " ".join(part for part in (one.device, one.workload) if part)
         places.setdefault(key, []).append(where or "all")

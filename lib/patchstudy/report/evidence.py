@@ -113,6 +113,7 @@ def of_counted(one: Counted) -> dict[str, Any]:
                 "per": x.per,
                 "rate_baseline": x.rate_baseline,
                 "rate_patched": x.rate_patched,
+                "change": None if x.ratio is None else x.ratio - 1,
                 "ratio": x.ratio,
                 "p_value": x.p_value,
                 "p_adjusted": x.p_adjusted,

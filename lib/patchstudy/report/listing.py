@@ -167,7 +167,8 @@ def check_text(content: Mapping[str, Any]) -> str:
         for one in content["not_used"]
     ]
     for one in content["doubts"]:
-        metric_name = one["question"].rsplit("/", 1)[-1]
+        cell = f"{one['device']}/{one['workload']}/"
+        metric_name = one["question"].removeprefix(cell)
         parts = (one["device"], one["workload"], metric_name)
         where = " ".join(part for part in parts if part) or "all"
         todo = f" ({one['todo']})" if one["todo"] else ""

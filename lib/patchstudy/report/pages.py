@@ -16,8 +16,7 @@ def pruned(notebook: NotebookNode) -> NotebookNode:
     """Return the notebook without outputs that have nothing to say.
 
     A cell that shows nothing but notes of kind ``empty`` loses them, and the words
-    before it go too. A section of which nothing would be left keeps its heading and
-    its first such note.
+    before it go too. The first cells of a section keep its heading and one such note.
     """
     page = copy.deepcopy(notebook)
     for section in _sections(page.cells):
@@ -38,17 +37,15 @@ def _sections(cells: Sequence[NotebookNode]) -> Iterator[list[NotebookNode]]:
 
 def _prune(section: Sequence[NotebookNode]) -> None:
     groups = [group for group in _groups(section) if _shows(group)]
-    empty = [group for group in groups if all(_is_empty(one) for one in _shows(group))]
-    alone = groups and len(empty) == len(groups)
-    for group in empty:
-        head = group[0]
-        first = group is groups[0]
-        if head.cell_type == "markdown" and not first:
-            head.source = ""
-        if first and alone:
+    for at, group in enumerate(groups):
+        if not all(_is_empty(one) for one in _shows(group)):
+            continue
+        if at == 0:
             _only_note(group)
-        else:
-            _clear(group)
+            continue
+        if group[0].cell_type == "markdown":
+            group[0].source = ""
+        _clear(group)
 
 
 def _groups(section: Sequence[NotebookNode]) -> Iterator[list[NotebookNode]]:

@@ -7,7 +7,7 @@ text, control characters as escapes.
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Final, Literal, Self
 
@@ -16,6 +16,9 @@ from patchstudy.errors import printable
 Align = Literal["left", "right"]
 
 KIND: Final = re.compile(r"[a-z][a-z0-9-]*")
+
+#: A cell of which nothing is known.
+NOTHING: Final = "-"
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&$])")
@@ -79,6 +82,19 @@ class Table:
                     f"row {row!r} has {len(row)} cells; "
                     f"the table has {len(self.columns)} columns"
                 )
+
+    def without_blanks(self) -> "Table":
+        """Return the table without columns that hold ``-`` in every row."""
+        told = [
+            at
+            for at in range(len(self.columns))
+            if any(row[at] != NOTHING for row in self.rows)
+        ]
+        return replace(
+            self,
+            columns=tuple(self.columns[at] for at in told),
+            rows=tuple(tuple(row[at] for at in told) for row in self.rows),
+        )
 
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None

@@ -17,7 +17,7 @@ from patchstudy.report.table import Column, Note, Table, Vector
 from patchstudy.sentences import change_in_words as comparison_in_words
 from patchstudy.sentences import shared_unit, values_in_words
 from patchstudy.study import Role
-from patchstudy.units import for_people, significant
+from patchstudy.units import for_people, significant, with_interval
 from patchstudy.verdicts import Finding
 from patchstudy.weighing import Explained, change_in_words, part_in_words
 
@@ -57,7 +57,9 @@ def mechanism(assessment: Assessment) -> tuple[Part, ...]:
         "The mechanism in the measured runs",
     )
     found = (*notes, *([table] if rows else []))
-    return found or (Note("empty", "No mechanism is declared or profiled."),)
+    return found or (
+        Note("empty", "The study names no mechanism that was profiled or measured."),
+    )
 
 
 def _quantity(one: Finding) -> str:
@@ -82,7 +84,7 @@ def explained(assessment: Assessment) -> tuple[Part, ...]:
         rows,
         "Predicted beside found. Removed: share of the busy CPU time per packet. Part: "
         "of what had to be removed for the change that was found",
-    )
+    ).without_blanks()
     notes = [
         Note("text", f"{one.device}, {one.workload}: {one.sentence}")
         for one in assessment.explained
@@ -325,7 +327,7 @@ def _call_table(found: pd.DataFrame) -> Table:
         "Calls and what they cost, baseline and patched; the ratio of the times with "
         "its t interval where there are two runs of each. Runs with a tracer or probes "
         "are slower than measured ones",
-    )
+    ).without_blanks()
 
 
 def _pair(row: Mapping[Any, Any], name: str, words: Callable[[float], str]) -> str:
@@ -340,7 +342,9 @@ def _ratio(row: Mapping[Any, Any]) -> str:
         return "-"
     if math.isnan(row["ratio_low"]):
         return f"{row['ratio']:.3g}"
-    return f"{row['ratio']:.3g} [{row['ratio_low']:.3g}, {row['ratio_high']:.3g}]"
+    ends = with_interval(row["ratio"], row["ratio_low"], row["ratio_high"])
+    value, low, high = (one.removeprefix("+") for one in ends)
+    return f"{value} [{low}, {high}]"
 
 
 def _count(value: float) -> str:
@@ -413,15 +417,15 @@ def counters(assessment: Assessment) -> tuple[Part, ...]:
     )
     notes = tuple(_counted_notes(found))
     if not rows:
-        return notes or (Note("text", "No counter was read in both variants."),)
-    numbers = ("Baseline", "Patched", "Ratio of rates", "p (BH)")
+        return notes or (Note("empty", "No counter was read in both variants."),)
+    numbers = ("Baseline", "Patched", "Change of the rate", "p (BH)")
     table = Table(
         (*_columns("Counter", "Where", "From"), *_numbers(*numbers), Column("Sort")),
         rows,
         "Exploratory: counters that differ between the variants, mean of a run; the "
-        f"ratio is per byte or packet moved; p after Benjamini-Hochberg below "
+        f"change is per byte or packet moved; p after Benjamini-Hochberg below "
         f"{FALSE_SHARE:g}",
-    )
+    ).without_blanks()
     return (table, *notes)
 
 
@@ -431,6 +435,14 @@ def _most_telling(cell: Counted) -> list[Counter]:
         cell.changed,
         key=lambda one: (not one.costs, -abs(_log_ratio(one)), one.shown),
     )[:_MOST_COUNTERS]
+
+
+def _change(ratio: float) -> str:
+    """Write a ratio as a change in percent; a large one as it is."""
+    percent = 100 * (ratio - 1)
+    if percent >= 1000:
+        return f"x {ratio:.3g}"
+    return f"{percent:+.2f} %" if abs(percent) >= 0.01 else "less than 0.01 %"
 
 
 def _log_ratio(one: Counter) -> float:
@@ -446,7 +458,7 @@ def _counter_row(cell: Counted, one: Counter) -> tuple[str, ...]:
         " ".join(filter(None, (one.tool, one.place))),
         _reading(one.baseline),
         _reading(one.patched),
-        "new" if ratio is None else f"{ratio:.3g} per {one.per}",
+        "new" if ratio is None else f"{_change(ratio)} per {one.per}",
         "<0.001" if one.p_adjusted < 0.001 else f"{one.p_adjusted:.3f}",
         "cost, rises" if one.costs else "-",
     )
@@ -481,7 +493,7 @@ def cpus(assessment: Assessment) -> Part:
     rows = rows[(rows["metric"] == "cpu_busy") & (rows["cpu"] != "")]
     rows = rows.drop_duplicates(["device", "workload", "variant", "name", "cpu"])
     if rows.empty:
-        return Note("text", "No tool tells the load of single CPUs.")
+        return Note("empty", "No tool tells the load of single CPUs.")
     busiest = rows.groupby(["device", "workload", "cpu"])["value"].median()
     return Vector(
         figures.to_svg(figures.cpu_strip(rows)),

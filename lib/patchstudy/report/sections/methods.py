@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from patchstudy.companions import NO_EVENT
 from patchstudy.compare import SENSITIVE_LOW, Comparison
 from patchstudy.findings import Assessment
 from patchstudy.metrics import Scale
@@ -18,7 +19,7 @@ from patchstudy.report.sections.cells import (
     place_of,
     text_columns,
 )
-from patchstudy.report.table import Note, Table
+from patchstudy.report.table import NOTHING, Note, Table
 from patchstudy.sentences import change_in_words, floor_of
 from patchstudy.stats import Estimate
 from patchstudy.study import Role
@@ -60,12 +61,13 @@ def sensitivity(assessment: Assessment) -> tuple[Part, ...]:
             "Does the answer depend on the method? Adjusted: Holm over the devices, "
             "for guards over those of the device",
         ),
-        _second_opinions(chosen),
+        *_second_opinions(chosen),
     )
 
 
-def _second_opinions(chosen: Sequence[Finding]) -> Table:
-    rows = tuple(
+def _second_opinions(chosen: Sequence[Finding]) -> tuple[Table, ...]:
+    """What other methods add, in the rows and columns where they add something."""
+    every = (
         (
             one.planned.metric.label,
             place_of(one),
@@ -77,18 +79,32 @@ def _second_opinions(chosen: Sequence[Finding]) -> Table:
         )
         for one in chosen
     )
-    names = ("Ratio of arithmetic means", "Without outliers", "As Poisson counts")
-    return Table(
+    rows = tuple(row for row in every if set(row[2:]) != {NOTHING})
+    if not rows:
+        return ()
+    numbers = ("Ratio of means", "Without outliers", "As Poisson counts")
+    table = Table(
         (
             *text_columns("Metric", "Where"),
-            *number_columns(*names),
+            *number_columns(*numbers),
             *text_columns("Spread, patched to baseline", "Ranks"),
         ),
         rows,
-        "Second opinions that decide nothing: Fieller's interval, the change without "
-        "flagged outliers, the exact ratio of Poisson rates where runs scatter no more "
-        "than that, the test of equal spread (Brown-Forsythe, exploratory)",
-    )
+        "",
+    ).without_blanks()
+    told = [words for column in table.columns if (words := _MEANT.get(column.name))]
+    meant = f": {'; '.join(told)}" if told else ""
+    return (replace(table, caption=f"Second opinions that decide nothing{meant}"),)
+
+
+_MEANT: Final = {
+    "Ratio of means": "of arithmetic means, with Fieller's interval",
+    "Without outliers": "the change without flagged outliers",
+    "As Poisson counts": "the exact ratio of Poisson rates, where runs scatter no more "
+    "than that",
+    "Spread, patched to baseline": "a test of equal spread (Brown-Forsythe), "
+    "exploratory",
+}
 
 
 def _estimate(one: Comparison, estimate: Estimate | None) -> str:
@@ -101,8 +117,8 @@ def _estimate(one: Comparison, estimate: Estimate | None) -> str:
 
 
 def _counted(one: Comparison) -> str:
-    if one.counted is None:
-        return "-"
+    if one.counted is None or one.counted.why_not == NO_EVENT:
+        return NOTHING  # the values beside it say so
     if one.counted.change is None:
         return f"not used: {one.counted.why_not}"
     change = one.counted.change

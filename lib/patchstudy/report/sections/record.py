@@ -135,6 +135,6 @@ def _hidden_words(count: int) -> Iterator[Note]:
     if count:
         yield Note(
             "text",
-            f"{count} name(s) of hosts or users, or addresses, of the raw files are "
+            f"Names of hosts and users, and addresses, of the raw files: {count} "
             "replaced (host-1, user-1, mac-1, address-1); the raw files hold them.",
         )

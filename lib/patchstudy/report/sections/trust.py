@@ -36,7 +36,7 @@ def bottleneck(assessment: Assessment) -> Part:
     found = circumstances.limits(assessment)
     told = [(one.busiest, one.softirq, one.ceiling) for one in found]
     if all(one == (None, None, None) for one in told):
-        return Note("text", "Not known: no load of a CPU and no ceiling is recorded.")
+        return Note("empty", "Not known: no load of a CPU and no ceiling is recorded.")
     rows = tuple(
         (
             one.device,
@@ -58,7 +58,7 @@ def bottleneck(assessment: Assessment) -> Part:
         ),
         rows,
         "What limits the rate in each variant (medians over runs)",
-    )
+    ).without_blanks()
 
 
 def doubts(assessment: Assessment) -> Part:
@@ -80,7 +80,7 @@ def doubts(assessment: Assessment) -> Part:
         text_columns("Weight", "Where", "Metric", "What", "What would help"),
         rows,
         "Doubts about the data",
-    )
+    ).without_blanks()
 
 
 def notes(assessment: Assessment) -> Part:
@@ -101,4 +101,5 @@ def notes(assessment: Assessment) -> Part:
         )
         for one in found
     )
-    return Table(text_columns("Where", "What", "What would help"), rows, "Notes")
+    columns = text_columns("Where", "What", "What would help")
+    return Table(columns, rows, "Notes").without_blanks()
