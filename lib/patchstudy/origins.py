@@ -26,6 +26,10 @@ _IDLE: Final = frozenset(
 )  # fmt: skip
 
 
+#: Where nothing tells it: a name alone says nothing.
+NOT_TOLD: Final = "not told"
+
+
 @lru_cache(maxsize=100_000)
 def bare(frame: str) -> str:
     """Return the symbol without the mark of kernel, inlined or compiled code."""
@@ -55,7 +59,7 @@ def origin(stack: Stack, at: int = -1) -> str:
             return found
         if place != "inlined" and not stack.frames[number].endswith("_[i]"):
             break
-    return "not told"
+    return NOT_TOLD
 
 
 @lru_cache(maxsize=100_000)

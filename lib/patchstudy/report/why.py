@@ -13,6 +13,7 @@ import pandas as pd
 from patchstudy import calls, durations, figures, profiles, reported
 from patchstudy.counters import FALSE_SHARE, Counted, Counter
 from patchstudy.findings import Assessment
+from patchstudy.origins import NOT_TOLD
 from patchstudy.report.table import Column, Note, Table, Vector
 from patchstudy.sentences import change_in_words as comparison_in_words
 from patchstudy.sentences import shared_unit, values_in_words
@@ -192,7 +193,7 @@ def _profile_table(table: pd.DataFrame) -> Table:
         (
             str(row["symbol"]),
             f"{row['device']}, {row['workload']}",
-            str(row["origin"]),
+            "-" if row["origin"] == NOT_TOLD else str(row["origin"]),
             *(f"{100 * row[name]:.2f}" for name in shares),
             _points(row),
             f"{row['profiles_baseline']} and {row['profiles_patched']}",
@@ -205,7 +206,7 @@ def _profile_table(table: pd.DataFrame) -> Table:
         rows,
         "Share of the profile samples in percent; change of the inclusive share in "
         "points, with its t interval where there are two profiles of each",
-    )
+    ).without_blanks()
 
 
 def _points(row: Mapping[Any, Any]) -> str:
