@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from patchstudy.errors import StudyError
-from patchstudy.report import pdf
+from patchstudy.report import columns, pdf
 from patchstudy.report.pdf import to_pdf, to_typst
 from patchstudy.report.table import Column, Note, Table, Vector
 
@@ -211,30 +211,67 @@ def test_only_so_many_rows_and_lines_go_on_paper(tmp_path):
     assert "(50 more lines)" in read
 
 
+def points(widths):
+    return [float(one.removesuffix("pt")) for one in widths]
+
+
 @pytest.mark.parametrize(
-    ("longest", "size"), [(20, 8.5), (45, 8.5), (48, 8.0), (60, 7.5), (999, 7.5)]
+    ("letters", "size"), [(20, 8.5), (43, 8.5), (46, 8.0), (49, 7.5), (999, 7.5)]
 )
-def test_letters_shrink_as_a_table_gets_wider(longest, size):
-    assert pdf._widths([longest, longest], ["left", "left"], [5, 5])[1] == size
+def test_letters_shrink_as_a_table_gets_wider(letters, size):
+    row = ["a" * letters] * 2
+    assert columns.widths(["x", "y"], [row], ["left", "left"])[1] == size
+
+
+def test_a_table_that_fits_has_the_widths_of_its_words():
+    assert (
+        columns.widths(["Metric", "n"], [["a b", "1"]], ["left"] * 2)[0] == ["auto"] * 2
+    )
+    assert columns.widths(["Metric"], [], ["left"])[0] == ["auto"]
+
+
+def test_names_of_columns_are_broken_before_cells():
+    names = ["Metric", *["Change of the rate"] * 5]
+    row = ["a" * 20, *["+1.25 %"] * 5]
+    widths, size = columns.widths(names, [row], ["left"] * 6)
+    assert size == 8.5
+    assert points(widths)[0] > 20 * 0.613 * 8.5
+    assert sum(points(widths)) < columns.PAGE_PT + 1
 
 
 def test_long_columns_share_what_short_ones_leave():
-    aligns = ["left", "right", "right", "left"]
-    widths, size = pdf._widths([40, 8, 30, 200], aligns, [5] * 4)
-    assert (widths, size) == (["24.0fr", "auto", "23.4fr", "36.0fr"], 7.5)
-    assert pdf._widths([40, *[15] * 8], ["left"] * 9, [5] * 9)[0] == ["auto"] * 9
+    row = ["word " * 8, "a" * 8, "1 " * 15, "word " * 40]
+    widths, size = columns.widths(
+        ["", "", "", ""], [row], [*["left"] * 2, "right", "left"]
+    )
+    first, short, numbers, last = points(widths)
+    assert size == 7.5
+    assert short == pytest.approx(8 * 0.613 * 7.5 + columns.CELL_PT, abs=4)
+    assert short < numbers < first < last
+    assert first + short + numbers + last == pytest.approx(columns.PAGE_PT, abs=1)
+
+
+def test_short_columns_are_broken_where_long_ones_would_have_no_room():
+    row = [
+        "__kmalloc_node_\u200btrack_caller", "qemu-tcg-icount-250mips, tcp-egress80",
+        "ftrace_graph, profile runs", "34,122 to 45,995", "0.966 to 0.000239",
+        "21.0 us to 2.64 us", "0.126", "16 and 16",
+    ]  # fmt: skip
+    names = ["Function", "Where", "Counted by", "Calls a run", "A packet",
+             "Time of a call", "Ratio", "Runs"]  # fmt: skip
+    widths, _ = columns.widths(names, [row], [*["left"] * 3, *["right"] * 5])
+    assert points(widths)[1] > 65  # two words of a place stand beside each other
+    assert sum(points(widths)) < columns.PAGE_PT + 1
 
 
 def test_no_column_is_narrower_than_its_longest_word(tmp_path):
-    aligns = ["left"] * 3
-    plain, _ = pdf._widths([21, 300, 300], aligns, [5, 5, 5])
-    assert plain == ["12.6fr", "36.0fr", "36.0fr"]
-    widths, _ = pdf._widths([21, 300, 300], aligns, [18, 5, 5])
-    assert widths == ["89.0pt", "36.0fr", "36.0fr"]
+    row = ["Throughputs of all", *["tcp " * 90] * 5]
+    widths, _ = columns.widths([""] * 6, [row], ["left"] * 6)
+    assert points(widths)[0] > 11 * 0.55 * 7.5 + columns.CELL_PT
     name = "Round-trip Throughputs"
     rows = ((name, *["tcp " * 90] * 5),)
-    columns = tuple(Column(f"c{at}") for at in range(6))
-    read = words(made(cell(Table(columns, rows, "Six."))), tmp_path)
+    names = tuple(Column(f"c{at}") for at in range(6))
+    read = words(made(cell(Table(names, rows, "Six."))), tmp_path)
     assert "Throughputs" in read.split()
 
 

@@ -7,13 +7,12 @@ stands in a raw file or a cell is ever read as Typst code. Code cells are left o
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib as mpl
 import mistune
 import typst
 from matplotlib.ft2font import FT2Font
@@ -21,6 +20,7 @@ from mistune.util import unescape
 from nbformat import NotebookNode
 
 from patchstudy.errors import StudyError, printable
+from patchstudy.report.columns import FONTS, widths
 from patchstudy.report.lead import SIGNS, Interval, Intervals, Mark, Marks
 from patchstudy.report.outputs import (
     Part,
@@ -34,7 +34,6 @@ from patchstudy.report.pages import pruned
 from patchstudy.report.table import Note, visible, visible_lines
 
 _STYLE: Final = Path(__file__).parent / "template" / "report.typ"
-_FONTS: Final = Path(mpl.get_data_path()) / "fonts" / "ttf"
 _FAMILIES: Final = ("DejaVuSans.ttf", "DejaVuSans-*.ttf", "DejaVuSansMono*.ttf")
 
 _STYLES: Final = {"strong": "strong", "emphasis": "emph", "strikethrough": "strike"}
@@ -47,17 +46,10 @@ _LONG_WORD: Final = re.compile(r"\S{18,}")
 _TOGETHER: Final = re.compile(
     r"(?<=\d) (?!(?:to|in|and|of)\b|[\[(])|(?<=,) (?=[^\[\]]{1,5}\])"
 )
-_BETWEEN_WORDS: Final = re.compile("[ \u200b-]+")
 _LONG_LINE: Final = re.compile(r"\S{80,}")
 _BREAK: Final = re.compile(r"([/_:.,=&-]|\w{8})(?=\S)")
 _MAY_BREAK: Final = r"\1" + "\u200b"
 _LAYOUT: Final = frozenset("\n\u200b")
-_PAGE_PT: Final = 493.0  # width of the text
-_CELL_PT: Final = 8.0  # left and right of the text in a cell
-_LETTER_EM: Final = 0.6
-_SIZES_PT: Final = (8.5, 8.0, 7.5)
-_SHORT_EM: Final = 12.0  # width of a column that is not broken into lines
-_MOST_EM: Final = 36.0  # a column that is wider asks for no more
 
 
 def to_pdf(notebook: NotebookNode, *, title: str, subtitle: str) -> bytes:
@@ -327,68 +319,15 @@ def _grid(
     cells = "\n".join("".join(f"[{cell}], " for cell in row) for row in rows)
     head = "".join(f"[{name}], " for name in names)
     title = f"[{_text(caption)}]" if caption else "none"
-    cells_of = list(zip(names, *rows, strict=True))
-    longest = [max(map(len, cells)) for cells in cells_of]
-    words = [max(map(_longest_word, cells)) for cells in cells_of]
-    widths, size = _widths(longest, aligns, words)
-    columns = f"({', '.join(aligns)},), ({', '.join(widths)},)"
+    letters = [list(map(_letters, row)) for row in rows]
+    wide, size = widths(list(map(_letters, names)), letters, aligns)
+    columns = f"({', '.join(aligns)},), ({', '.join(wide)},)"
     return f"#grid-of({columns}, {size}pt, {title}, ({head}), (\n{cells}\n))"
 
 
-def _longest_word(content: str) -> int:
-    """Letters of the longest word of a cell that is a Typst string."""
-    return max(map(len, _BETWEEN_WORDS.split(content.removeprefix('#"'))))
-
-
-def _widths(
-    longest: Sequence[int], aligns: Sequence[str], words: Sequence[int]
-) -> tuple[list[str], float]:
-    """Widths of columns with so many letters, and the largest letters that fit.
-
-    Where no size lets every row fit on one line, short columns do, and long ones share
-    what is left by their lengths; numbers, which break badly, get more. None gets less
-    than its longest word, which would stand on the next column.
-    """
-    space = _PAGE_PT - _CELL_PT * len(longest)
-    needed = [count * _LETTER_EM for count in longest]
-    for size in _SIZES_PT:
-        if sum(needed) * size <= space:
-            return ["auto"] * len(longest), size
-    size = _SIZES_PT[-1]
-    short = sum(need for need in needed if need <= _SHORT_EM) * size
-    if space - short < _PAGE_PT / 3:
-        return ["auto"] * len(longest), size
-    shares = {
-        at: min(need, _MOST_EM) * (1.3 if aligns[at] == "right" else 1)
-        for at, need in enumerate(needed)
-        if need > _SHORT_EM
-    }
-    least = {at: words[at] * _LETTER_EM * size for at in shares}
-    fixed = _too_narrow(shares, least, space - short)
-    widths = ["auto"] * len(longest)
-    for at, share in shares.items():
-        widths[at] = f"{share:.1f}fr"
-        if at in fixed:
-            widths[at] = f"{least[at] + _CELL_PT:.1f}pt"
-    return widths, size
-
-
-def _too_narrow(
-    shares: Mapping[int, float], least: Mapping[int, float], space: float
-) -> set[int]:
-    """Return which columns would get less than they need of what all share."""
-    found: set[int] = set()
-    while True:
-        whole = sum(share for at, share in shares.items() if at not in found)
-        left = space - sum(least[at] for at in found)
-        more = {
-            at
-            for at, share in shares.items()
-            if at not in found and left * share < least[at] * whole
-        }
-        if not more:
-            return found
-        found |= more
+def _letters(content: str) -> str:
+    """The words of a cell that is one Typst string; of any other, about as many."""
+    return content.removeprefix('#"').removesuffix('"')
 
 
 def _cell(text: str, align: str) -> str:
@@ -445,12 +384,12 @@ def _fonts() -> list[Path]:
 
     The folder also holds a font that draws a box for every character there is.
     """
-    return sorted(font for pattern in _FAMILIES for font in _FONTS.glob(pattern))
+    return sorted(font for pattern in _FAMILIES for font in FONTS.glob(pattern))
 
 
 @cache
 def _glyphs() -> frozenset[int]:
-    return frozenset(FT2Font(_FONTS / "DejaVuSans.ttf").get_charmap())
+    return frozenset(FT2Font(FONTS / "DejaVuSans.ttf").get_charmap())
 
 
 def _compiled(main: Path) -> bytes:
