@@ -346,7 +346,7 @@ def test_one_published_value_each_is_not_assessable_and_has_rounding_bounds(publ
     assert one["device"] == "sis900 (published)"
     bounds = [one["rounded"][end] for end in ("value", "low", "high")]
     assert bounds == pytest.approx([250.8, 227.9, 278.8], abs=0.05)
-    assert "250.8, by rounding between 227.9 and 278.8" in one["sentence"]
+    assert "251, by rounding between 228 and 279" in one["sentence"]
     assert results.results(assessment)["decision"] == "not yet"
     (check,) = claims.check(assessment)
     assert check.data[0].outcome is Outcome.FOLLOWS

@@ -145,7 +145,7 @@ def test_one_run_each_has_a_ratio_and_no_verdict(one, turns):
     finding = one(turns(case["base"], case["patched"]))
     assert finding.verdict == "not assessable"
     assert finding.comparison.change is None
-    assert "; 0.05000 to 12.54 Mbit/s, the ratio of the means is 250.8." in (
+    assert "; 0.05 to 12.54 Mbit/s, the ratio of the means is 251." in (
         finding.sentence
     )
 

@@ -127,7 +127,12 @@ def test_the_cost_answers_for_a_cpu_share_at_another_rate(
         ((BASE, SLOWER), "worse", "material", "worse by -9.99 %"),
         ((SLIGHTLY, BASE), "worse", "at most small", "real, but below the margin"),
         ((BASE, SAME), "equivalent", "", "no difference beyond the margin of 2 %"),
-        ((NOISY, NOISY[::-1]), "inconclusive", "", "the margin of 2 % needs about"),
+        (
+            (NOISY, NOISY[::-1]),
+            "inconclusive",
+            "",
+            "for the margin of 2 % it takes about",
+        ),
         ((BASE[:1], FASTER[:1]), "not assessable", "too few units", "the ratio of the"),
         ((BASE, []), "not assessable", "too few units", "6 and 0 units"),
     ],
@@ -156,8 +161,8 @@ def test_inconclusive_says_what_could_be_shown_and_how_many_runs_it_takes(
     assessed_rows, turns
 ):
     sentence = finding(assessed_rows(turns(NOISY, NOISY[::-1]))).sentence
-    assert "; 6 runs each can show a change of" in sentence
-    assert "or more, in 8 of 10 such studies; the margin of" in sentence
+    assert "; 6 runs each are enough to show a change of" in sentence
+    assert "(8 times in 10); for the margin of" in sentence
     assert "runs of each variant" in sentence
     assert "no difference" not in sentence
 
@@ -472,8 +477,8 @@ def test_the_units_needed_are_those_of_the_test_that_decides(judged, role, words
     needed = stats.needed_n(sd, math.log(1.02), power=power, alpha=alpha)
     shown = math.expm1(stats.detectable_change(sd, 6, power=power, alpha=alpha))
     assert power_in_words(one) == (
-        f"6 runs each can {words} {100 * shown:.3g} % or more, in 8 of 10 such "
-        f"studies; the margin of 2 % needs about {needed} runs of each variant"
+        f"6 runs each are enough to {words} {100 * shown:.3g} % (8 times in 10); "
+        f"for the margin of 2 % it takes about {needed} runs of each variant"
     )
 
 
@@ -484,7 +489,7 @@ def test_the_report_asks_for_as_many_units_as_the_plan(name, assessed):
         boot_cost_s=1.0, run_cost_s=1.0,
     )  # fmt: skip
     found = assessed(name)
-    open_ = [one for one in found.findings if "needs about" in one.sentence]
+    open_ = [one for one in found.findings if "it takes about" in one.sentence]
     assert open_
     for one in open_:
         need = of_comparison(one.comparison, found.material, wish)

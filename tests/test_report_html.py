@@ -306,6 +306,18 @@ def test_changes_and_guards_are_read_back_and_drawn():
     assert [f'x1="{at}%" x2="{at}%" y1="2"' in html for at in (2, 20)] == [True, True]
 
 
+def test_a_change_without_a_place_is_words_alone():
+    change = Interval(
+        mood="open", what="Throughput", where="tcp on a", values="0.05 to 12.54 Mbit/s",
+        change="no change computed", verdict="not assessable", runs="1 run each",
+        places=None,
+    )  # fmt: skip
+    shown = Intervals(items=(change,), caption="Values.")
+    html = intervals_to_html(shown)
+    assert "<svg" not in html
+    assert parts(html) == (shown,)
+
+
 def test_streams_and_errors_are_shown():
     error = new_output(
         "error", ename="E", evalue="b", traceback=["\x1b[31mE\x1b[0m: <b>"]

@@ -210,7 +210,7 @@ def test_the_first_screen_tells_all_in_few_words(study, assessed):
     shown = sections.answer(assessment)
     kinds = [type(part).__name__ for part in shown]
     primary = [one for one in assessment.findings if one.role is Role.PRIMARY]
-    drawn = any(one.comparison.change for one in primary)
+    drawn = any(one.comparison.patched for one in primary)
     guarded = any(one.role is Role.GUARD for one in assessment.findings)
     expected = ["Intervals"] * drawn + ["Marks"] * guarded
     assert kinds[:2] == ["Note", "Note"]
@@ -221,6 +221,24 @@ def test_the_first_screen_tells_all_in_few_words(study, assessed):
     words = " ".join(part.text for part in shown if isinstance(part, Note))
     for one in assessment.study.design.not_measured:
         assert one in words
+
+
+def test_a_single_value_each_is_shown_without_a_picture(assessed):
+    shown = sections.answer(assessed("sis900/tx-skb-orphan"))
+    (found,) = (part for part in shown if isinstance(part, Intervals))
+    (one,) = found.items
+    assert (one.values, one.places) == ("0.05 to 12.54 Mbit/s", None)
+    assert (one.runs, found.caption) == ("1 run each", "Values: baseline to patched.")
+    notes = {part.title: part.text for part in shown if isinstance(part, Note)}
+    assert "as posted on netdev in June 2019" in notes["Published for:"]
+    assert notes["What would help:"].startswith("loss: measure it, or name ")
+
+
+def test_further_reasons_stand_in_the_verdict_where_they_fit(assessed):
+    told = sections.verdict(assessed("sis900/tx-skb-orphan")).text
+    assert "; loss on udp-stream: not measured (no run has" in told
+    told = sections.verdict(assessed("bgmac/code-placement")).text
+    assert told.endswith("; 1 more such reason below.")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +273,7 @@ def test_an_accepted_null_says_what_was_accepted(assessed):
 def test_the_worst_place_of_a_guard_gives_its_mark(assessed):
     marks = answer.marks(assessed("qmi_wwan/qmap-headroom"))
     moods = {one.name: one.mood for one in marks.items}
-    assert moods["cpu_per_byte"] == "open"
+    assert moods["cpu_per_byte"] == "plain"
     assert moods["retransmits"] == moods["errors"] == "good"
     assert marks.items[0].word == "worse in 1 of 3 places, less than the margin"
     details = [one.detail for one in marks.items]
@@ -330,7 +348,7 @@ def test_the_runs_behind_a_number_give_the_number(study, assessed):
 
 def test_what_is_known_stands_before_the_guard_that_is_open(assessed):
     told = answer.headline(assessed("veth/gro"))
-    assert " by +46 % to +53 %; but transaction_rate on netperf: unresolved: " in told
+    assert " by +46 % and +53 %; but transaction_rate on netperf: unresolved: " in told
 
 
 def test_what_was_sent_stands_beside_a_loss(assessed):
@@ -348,7 +366,7 @@ def test_code_placement_is_told_and_drawn_where_it_hides_a_change(assessed):
     assert "inconclusive, margin 2 %; code placement alone may make 4.9 %" in verdicts
     *_, least, most = found.items[0].places
     assert least < found.items[0].places[0] < most
-    assert found.caption.endswith("differ in code placement only.")
+    assert "differ in code placement only. Values:" in found.caption
 
 
 def test_no_section_claims_an_order_in_time_that_is_not_known(assessed):

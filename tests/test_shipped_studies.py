@@ -270,7 +270,7 @@ def test_a_null_on_a_noisy_machine_names_the_runs_it_takes(assessed, finding):
     study = "veth/txqueuelen"
     one = finding(study, "throughput", "tcp")
     assert one.verdict == "inconclusive"
-    assert "the margin of 2 % needs about" in one.sentence
+    assert "for the margin of 2 % it takes about" in one.sentence
     assert "runs each in 1272 blocks" in one.sentence
     assert assessed(study).decision == "not yet"
 

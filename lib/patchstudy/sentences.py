@@ -28,7 +28,7 @@ from patchstudy.failures import Failures
 from patchstudy.metrics import Kind, Scale
 from patchstudy.noise import Borrowed
 from patchstudy.study import Planned, Role
-from patchstudy.units import prefix, significant, with_interval
+from patchstudy.units import count_of, prefix, significant, with_interval
 from patchstudy.verdicts import (
     AT_LEAST,
     LAYOUT_NOISE,
@@ -141,7 +141,9 @@ def values_in_words(comparison: Comparison) -> tuple[str, str]:
             continue
         ratio = comparison.scale is Scale.RATIO
         mean = summary.geometric_mean if ratio else summary.mean
-        texts.append(significant((summary.mean if mean is None else mean) / scale))
+        value = (summary.mean if mean is None else mean) / scale
+        # of a single value no digits that its tool did not print
+        texts.append(f"{value:.4g}" if summary.n == 1 else significant(value))
     return texts[0], texts[1]
 
 
@@ -164,7 +166,7 @@ def moved_in_words(comparison: Comparison) -> str:
 def replication_in_words(comparison: Comparison) -> str:
     """Say how many runs there were, and what was counted."""
     base, new = comparison.n_baseline, comparison.n_patched
-    runs = f"{base} runs each" if base == new else f"{base} and {new} runs"
+    runs = f"{count_of(base, 'run')} each" if base == new else f"{base} and {new} runs"
     if comparison.blocks:
         name = comparison.unit_of_analysis.split(" ")[0]
         return f"{runs} in {comparison.blocks} {name}s"
@@ -188,7 +190,7 @@ def sentence_of(finding: Finding) -> str:
     change = change_in_words(comparison) + _none_bound(finding)
     words = _WORDS.get(finding.role, _verdict_words)(finding, change)
     done = replication_in_words(comparison)
-    counted = f"{done} can " in words  # by ``power_in_words``
+    counted = f"{done} are enough " in words  # by ``power_in_words``
     tail = "" if counted else f", {done}"
     return f"{name}: {words}{tail}{_tails(finding)}."
 
@@ -232,15 +234,18 @@ def _none_bound(finding: Finding) -> str:
 def _too_few(comparison: Comparison) -> str:
     base, new = comparison.baseline, comparison.patched
     counts = f"{base.n if base else 0} and {new.n if new else 0} units"
+    if base and new and base.n == new.n:
+        counts = f"{count_of(base.n, comparison.unit_of_analysis.split(' ')[0])} each"
     if not (base and new and base.mean > 0):
         return counts
     words = (
         f"{counts}; {moved_in_words(comparison)}, the ratio of the means is "
-        f"{new.mean / base.mean:.4g}"
+        f"{significant(new.mean / base.mean, digits=3)}"
     )
     if comparison.rounded is None:
         return words + _lent_spread(comparison)
-    low, high = (f"{x:.4g}" for x in (comparison.rounded.low, comparison.rounded.high))
+    ends = (comparison.rounded.low, comparison.rounded.high)
+    low, high = (significant(end, digits=3) for end in ends)
     return f"{words}, by rounding between {low} and {high}" + _lent_spread(comparison)
 
 
@@ -427,9 +432,9 @@ def power_in_words(finding: Finding) -> str:
     needed = stats.needed_n(sd, finding.margin, paired=paired, power=power, alpha=alpha)
     shown = on_scale(comparison, smallest)
     return (
-        f"{replication_in_words(comparison)} can {_SHOWN[goal]} {shown} or more, in "
-        f"{10 * POWER:.2g} of 10 such studies; the margin of "
-        f"{finding.planned.margin.text} needs {_needed_in_words(comparison, needed)}"
+        f"{replication_in_words(comparison)} are enough to {_SHOWN[goal]} {shown} "
+        f"({10 * POWER:.2g} times in 10); for the margin of "
+        f"{finding.planned.margin.text} it takes {_needed_in_words(comparison, needed)}"
     )
 
 

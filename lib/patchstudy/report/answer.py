@@ -21,6 +21,7 @@ from patchstudy.sentences import (
     shared_unit,
 )
 from patchstudy.study import Role
+from patchstudy.units import count_of
 from patchstudy.verdicts import (
     LAYOUT_NOISE,
     SHARE_SUBSTITUTE,
@@ -54,7 +55,7 @@ _MOODS: Final[dict[Verdict, Mood]] = {
 }
 _GUARD_MOODS: Final[dict[Guarded, Mood]] = {
     Guarded.SAFE: "good",
-    Guarded.HARM: "open",
+    Guarded.HARM: "plain",
     Guarded.BROKEN: "bad",
     Guarded.UNRESOLVED: "open",
     Guarded.NOT_MEASURED: "plain",
@@ -67,6 +68,9 @@ _GRAVITY: Final = (
     Guarded.HARM,
     Guarded.SAFE,
 )
+#: Letters of reasons that stand in the verdict; others are counted.
+_MOST_LETTERS: Final = 240
+_MOST_STEPS: Final = 3
 _TOLD: Final = frozenset({"one-build", "order-rechecked"})
 
 
@@ -100,12 +104,22 @@ def headline(assessment: Assessment) -> str:
     if not reasons:
         return f"{opening}: no primary metric was measured."
     device, first = reasons[0]
-    more = len(reasons) - 1
-    tail = f"; {more} more such reason{'s' if more > 1 else ''} below" if more else ""
+    tail = _further(device, first, reasons[1:])
     if assessment.decision is Decision.NOT_YET and (known := _settled(assessment)):
         where = f"on {device}, " * (len(_judged(assessment)) > 1)
         return f"{opening}: {together or known}; but {where}{first}{tail}."
     return f"{opening}, on {device}: {first}{tail}."
+
+
+def _further(device: str, first: str, others: Sequence[tuple[str, str]]) -> str:
+    """Add the next reasons as far as they fit, and say how many more there are."""
+    told = ""
+    for at, (where, reason) in enumerate(others):
+        more = f"; {f'on {where}, ' * (where != device)}{reason}"
+        if len(first) + len(told) + len(more) > _MOST_LETTERS:
+            return f"{told}; {count_of(len(others) - at, 'more such reason')} below"
+        told += more
+    return told
 
 
 def _settled(assessment: Assessment) -> str:
@@ -164,7 +178,11 @@ def _better_together(assessment: Assessment) -> str:
     if len(others) >= _MOST_NAMED:
         where = f"{len(others) + 1} devices"
     which = "both" if len(found) == 2 else f"all {len(found)}"
-    return f"better in {which} primary comparisons, on {where}, by {least} to {most}"
+    between = "and" if len(found) == 2 else "to"
+    return (
+        f"better in {which} primary comparisons, on {where}, "
+        f"by {least} {between} {most}"
+    )
 
 
 def _margins(found: Sequence[Finding]) -> str:
@@ -191,28 +209,38 @@ def intervals(assessment: Assessment) -> Intervals | None:
     chosen = [
         one
         for one in (*primaries(assessment), *controls)
-        if one.comparison.change is not None
+        if one.comparison.change is not None or moved_in_words(one.comparison)
     ][:_MOST]
     if not chosen:
         return None
-    placed = places([_span(one) for one in chosen])
+    drawn = [one for one in chosen if one.comparison.change is not None]
+    placed = dict(zip(map(id, drawn), places(list(map(_span, drawn))), strict=True))
     return Intervals(
         items=tuple(
             Interval(
                 mood=_mood(one),
-                what=one.planned.metric.label,
+                what=one.planned.metric.label
+                + " (control)" * (one.role is Role.CONTROL),
                 where=_where(one),
                 values=moved_in_words(one.comparison),
                 change=change_in_words(one.comparison),
                 verdict=_verdict(one),
                 runs=replication_in_words(one.comparison),
-                places=at,
+                places=placed.get(id(one)),
             )
-            for one, at in zip(chosen, placed, strict=True)
+            for one in chosen
         ),
-        caption=f"Dot and line: the change with its {_level(assessment)} interval. "
-        "Grey: changes within the margin. Upright line: no change. "
-        f"Values: baseline to patched.{noise_note(chosen)}",
+        caption=_drawn_in_words(assessment, drawn) + "Values: baseline to patched.",
+    )
+
+
+def _drawn_in_words(assessment: Assessment, drawn: Sequence[Finding]) -> str:
+    if not drawn:
+        return ""
+    return (
+        f"Dot and line: the change with its {_level(assessment)} interval. "
+        "Grey: changes within the margin. Upright line: no change."
+        f"{noise_note(drawn)} "
     )
 
 
@@ -225,12 +253,16 @@ def _mood(one: Finding) -> Mood:
     return "plain" if one.role is Role.CONTROL and small else _MOODS[one.verdict]
 
 
+def _what(one: Finding) -> str:
+    control = " (control)" if one.role is Role.CONTROL else ""
+    return one.planned.metric.label + control
+
+
 def _where(one: Finding) -> str:
     question = one.comparison.question
-    control = "control: " if one.role is Role.CONTROL else ""
     cost = "; judged in place of the rate, which is at its limit"
     full = SUBSTITUTE in one.qualifiers
-    return f"{control}{question.workload} on {question.device}{cost * full}"
+    return f"{question.workload} on {question.device}{cost * full}"
 
 
 def _verdict(one: Finding) -> str:
@@ -420,6 +452,16 @@ def doubts(assessment: Assessment) -> tuple[Told, ...]:
         and any(one.concerns(question) for question in declared)
     ]
     return (*once(found), *_of_findings(assessment))
+
+
+def next_steps(assessment: Assessment) -> tuple[str, ...]:
+    """What would remove the gravest doubts."""
+    found = [
+        f"{one.metric}: {one.todo}" if one.metric else one.todo
+        for one in doubts(assessment)
+        if one.todo
+    ]
+    return tuple(dict.fromkeys(found))[:_MOST_STEPS]
 
 
 def once(doubts: Iterable[Doubt]) -> tuple[Told, ...]:

@@ -78,7 +78,8 @@ class Interval:
     places
         Zero, low end, value, high end, lower and upper margin, lower and upper end of
         what code placement alone may show (both at zero where that is not known), in
-        percent of the width. An end at 0 or 100 leaves the picture.
+        percent of the width. An end at 0 or 100 leaves the picture. None where there is
+        no interval to draw.
     """
 
     mood: Mood
@@ -88,7 +89,7 @@ class Interval:
     change: str
     verdict: str
     runs: str
-    places: Places
+    places: Places | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,10 +207,11 @@ def _interval(one: Interval) -> str:
         f' <span class="{name}">{shown(getattr(one, name))}</span>'
         for name in ("change", "verdict", "runs")
     )
-    at = " ".join(f"{place:g}" for place in one.places)
+    at = " ".join(f"{place:g}" for place in one.places or ())
+    drawn = _drawn(one.places) if one.places else '<div class="none"></div>'
     return (
         f'<li class="{one.mood}" data-places="{at}"><div class="of">{spans}</div>'
-        f'{_drawn(one.places)}<div class="told">{told}</div></li>'
+        f'{drawn}<div class="told">{told}</div></li>'
     )
 
 
@@ -271,8 +273,10 @@ def _read_interval(tag: Tag) -> Interval:
     )
 
 
-def _read_places(text: str) -> Places:
+def _read_places(text: str) -> Places | None:
     """Eight numbers from 0 to 100; a line without length where that is not so."""
+    if not text:
+        return None
     try:
         found = [float(word) for word in text.split()]
     except ValueError:

@@ -303,7 +303,7 @@ def _mark(one: Mark) -> str:
 def _interval(one: Interval) -> str:
     words = (one.mood, one.what, one.where, one.values)
     told = (one.change, one.verdict, one.runs)
-    at = ", ".join(f"{place:g}%" for place in one.places)
+    at = ", ".join(f"{place:g}%" for place in one.places or ())
     return f"({', '.join(map(_string, (*words, *told)))}, ({at}))"
 
 

@@ -22,7 +22,7 @@ from patchstudy.report.sections.cells import (
 )
 from patchstudy.report.table import Column, Linked, Note, Table
 from patchstudy.sentences import change_in_words, values_in_words
-from patchstudy.study import Role
+from patchstudy.study import Role, is_published
 from patchstudy.verdicts import Finding
 
 _DECISION_KINDS: Final = {
@@ -55,13 +55,16 @@ def _machines(assessment: Assessment) -> Iterator[Note]:
     design = assessment.study.design
     deciding = [one for one in assessment.findings if one.role in DECIDING]
     names = dict.fromkeys(
-        one.comparison.question.device for one in deciding if one.comparison.change
+        one.comparison.question.device for one in deciding if one.comparison.patched
     )
-    told = [
-        ", ".join([name, *facts]) for name in names if (facts := design.facts(name))
-    ]
-    if told:
-        yield Note("text", f"{'; '.join(told)}.", "Measured on:")
+    for title, published in (("Measured on:", False), ("Published for:", True)):
+        told = [
+            ", ".join([name, *facts])
+            for name in names
+            if is_published(name) == published and (facts := design.facts(name))
+        ]
+        if told:
+            yield Note("text", f"{'; '.join(told)}.", title)
 
 
 def _unknown(assessment: Assessment) -> Iterator[Note]:
@@ -74,6 +77,8 @@ def _unknown(assessment: Assessment) -> Iterator[Note]:
         more = len(found) - _MOST_DOUBTS
         tail = f"; and {more} more below" if more > 0 else ""
         yield Note("caveat", f"{said}{tail}.", "Doubts:")
+    if steps := "; ".join(brief.next_steps(assessment)):
+        yield Note("caveat", f"{steps}.", "What would help:")
 
 
 def verdict(assessment: Assessment) -> Note:
